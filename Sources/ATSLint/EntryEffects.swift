@@ -82,14 +82,11 @@ struct EntryEffects: Sendable {
         plain = scope.effects(load.plain)
         secure = scope.effects(load.secure)
         without = scope.changing { $0.exceptions[host.text] = nil }.effects(load.plain)
-        let blocked = ([load] + local).map { load in
+        blocksLocal = local.reduce(EntryEffects.blocked(plain, without)) { blocked, load in
             let scope = scopes.about([load.plain])
             let without = scope.changing { $0.exceptions[host.text] = nil }.effects(load.plain)
-            return zip(scope.effects(load.plain), without).map {
-                !$0.isPermitted && $1.isPermitted && $1.source == .local
-            }
+            return zip(blocked, EntryEffects.blocked(scope.effects(load.plain), without)).map { $0 || $1 }
         }
-        blocksLocal = decides.indices.map { era in blocked.contains { $0.indices.contains(era) && $0[era] } }
         decidesBelow = below.last.map { scopes.about([$0.plain]).decides(host.text, $0.plain) } ?? []
         self.scopes = scopes
         guard host.isReportedLocal, scopes.systems.someSupported(isLocal) else { return }
@@ -98,6 +95,11 @@ struct EntryEffects: Sendable {
         } else if host.isLocal {
             localState = losesNothing ? .unneeded : .needed
         }
+    }
+
+    /// In which eras a load is blocked that is permitted without the entry, because its host is local.
+    private static func blocked(_ with: [LoadEffect], _ without: [LoadEffect]) -> [Bool] {
+        zip(with, without).map { !$0.isPermitted && $1.isPermitted && $1.source == .local }
     }
 
     /// In which eras something holds of HTTPS to the host by this entry.

@@ -116,12 +116,12 @@ struct HostKeyFault: Sendable, Equatable {
             var edits: [TextEdit] = []
             var advice: [Advice] = []
             if let right = fault.right {
-                if facts.hasEntry(right, beside: entry) {
-                    fix = "Remove it: '\(right)' has an entry of its own, and one key can be there only once."
-                    advice = [Advice([.remove(entry.member)], fault.isDead ? .sameLoads : .goes)]
-                } else if fault.isDead, facts.needsNone(right, entry) {
+                if facts.needsNone(right, entry) {
                     fix = "Remove the entry: '\(right)' is local and needs none."
-                    advice = [Advice([.remove(entry.member)], .sameLoads)]
+                    advice = [Advice([.remove(entry.member)], fault.isDead ? .sameLoads : .goes)]
+                } else if facts.hasEntry(right, beside: entry) {
+                    fix = "Remove it: another entry is for '\(right)', and one key can be there only once."
+                    advice = [Advice([.remove(entry.member)], fault.isDead ? .sameLoads : .goes)]
                 } else if fault.coversSubdomains {
                     fix = "Write '\(right)' with NSIncludesSubdomains = true."
                 } else {

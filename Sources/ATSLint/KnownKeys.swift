@@ -11,6 +11,10 @@ enum ExceptionKeys {
     static let suffixes = ["AllowsInsecureHTTPLoads", "RequiresForwardSecrecy", "MinimumTLSVersion"]
     /// Keys of the time before the first release and of its technical note.
     static let legacy = LegacyKeys.names
+    /// The key of today for a legacy one; nil for others.
+    static func current(_ key: String) -> String? {
+        legacy.contains(key) ? suffixes.first(where: key.hasSuffix).map { "NSException" + $0 } : nil
+    }
     /// Keys that never existed and are copied from project to project.
     static let neverExisted = ["NSException", "NSThirdPartyException", "NSTemporaryException"].map {
         $0 + "AllowsInsecureHTTPSLoads"

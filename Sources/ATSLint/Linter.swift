@@ -108,6 +108,10 @@ public enum Linter {
             groups[place].append(found)
             if found.hit.isWhole { wholes[path(found.hit.keyPath)] = place }
         }
+        // Whatever the order of the keys in the text.
+        inside.sort {
+            (path($0.found.hit.keyPath), $0.found.rule) < (path($1.found.hit.keyPath), $1.found.rule)
+        }
         for (entry, found) in inside {
             if let place = wholes[entry] { groups[place].append(found) }
         }

@@ -22,8 +22,8 @@ struct PlistFacts: Sendable {
     let systems: AppSystems
     /// The dictionary, for the evaluator.
     let scopes: LoadScopes
-    private let exceptionNames: Set<UTF8Key>
-    private let pinNames: Set<UTF8Key>
+    private let exceptionNames: EntryNames
+    private let pinNames: EntryNames
 
     static let atsPath = [ATSKey.dictionary]
 
@@ -40,8 +40,8 @@ struct PlistFacts: Sendable {
         let pinned = DomainEntry.entries(of: pinsMember, nil)
         exceptions = named.filter { !$0.isKey }
         pins = pinned.filter { !$0.isKey }
-        exceptionNames = Set(exceptions.map { UTF8Key($0.key) })
-        pinNames = Set(pins.map { UTF8Key($0.key) })
+        exceptionNames = EntryNames(exceptions)
+        pinNames = EntryNames(pins)
         misplaced = (named + pinned).filter(\.isKey)
     }
 
@@ -63,13 +63,30 @@ struct PlistFacts: Sendable {
     /// In which eras the switches count whose mere presence makes NSAllowsArbitraryLoads dead.
     var readsSiblings: [Bool] { systems.profiles.map { !$0.facts.obeysOnlyArbitraryLoads.value } }
 
-    /// Whether a key is the name of an entry already.
+    /// Whether a key is the name of an entry already, or the one to write for another one.
     func hasEntry(_ key: String, beside entry: DomainEntry) -> Bool {
-        (entry.isPin ? pinNames : exceptionNames).contains(UTF8Key(key))
+        (entry.isPin ? pinNames : exceptionNames).has(key, beside: entry)
     }
 
     /// Every key of every entry, exceptions and pins.
     var allEntries: FlattenSequence<[[DomainEntry]]> { [exceptions, pins].joined() }
+}
+
+/// The keys of the entries of one list.
+private struct EntryNames {
+    private let names: Set<UTF8Key>
+    /// The entry that should have a key, of several that with the first name.
+    private let meant: [UTF8Key: UTF8Key]
+
+    init(_ entries: [DomainEntry]) {
+        names = Set(entries.map { UTF8Key($0.key) })
+        let meant = entries.compactMap { entry in entry.fault?.right.map { (UTF8Key($0), UTF8Key(entry.key)) } }
+        self.meant = Dictionary(meant, uniquingKeysWith: min)
+    }
+
+    func has(_ key: String, beside entry: DomainEntry) -> Bool {
+        names.contains(UTF8Key(key)) || meant[UTF8Key(key)].map { $0 < UTF8Key(entry.key) } == true
+    }
 }
 
 /// One host of NSExceptionDomains or NSPinnedDomains.

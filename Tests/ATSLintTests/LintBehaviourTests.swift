@@ -269,6 +269,69 @@ import Vocabulary
         #expect(ofKey.map(\.fix) == [fix] && ofKey.allSatisfy { $0.severity == .error }, "\(ofKey)")
     }
 
+    @Test(
+        "A value of the wrong type is told with what then is read: the current key, or nothing where the key is obsolete",
+        arguments: [
+            (
+                "a.example", "<key>NSTemporaryExceptionAllowsInsecureHTTPLoads</key><string>YES</string>",
+                "Write NSExceptionAllowsInsecureHTTPLoads with <true/>, or remove it."
+            ),
+            (
+                "a.example",
+                "<key>NSExceptionAllowsInsecureHTTPLoads</key><false/><key>NSThirdPartyExceptionAllowsInsecureHTTPLoads</key><string>NO</string>",
+                "Remove it."
+            ),
+            (
+                "a.example", "<key>NSTemporaryExceptionMinimumTLSVersion</key><real>1.1</real>",
+                "Write NSExceptionMinimumTLSVersion with <string>TLSv1.1</string>, or remove it."
+            ),
+            ("a.example", "<key>NSRequiresCertificateTransparency</key><string>YES</string>", "Remove it."),
+            (
+                "nas.local.", "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>",
+                "Remove the entry: 'nas.local' is local and needs none."
+            ),
+        ])
+    func oneThingToWrite(_ host: String, _ entry: String, _ fix: String) throws {
+        let found = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(host)</key><dict>\(entry)</dict></dict>"
+        ).findings.map(\.finding).filter { $0.severity > .note }
+        #expect(found.map(\.fix).contains(fix) && !found.contains { $0.fix == "Write <true/>." }, "\(found)")
+        #expect(found.count == 1 || entry.contains("NSExceptionAllowsInsecureHTTPLoads</key><false/>"), "\(found)")
+    }
+
+    @Test("Of keys that mean one host the first is to be written, the others removed")
+    func oneKeyIsWrittenOnce() throws {
+        let entry = "<dict><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string></dict>"
+        let keys = ["foo.com:80", "https://foo.com/", "*.foo.com", "bar.com"]
+        let ats = keys.map { "<key>\($0)</key>\(entry)" }.joined()
+        let found = try LintFixtures.lint(ats: "<key>NSExceptionDomains</key><dict>\(ats)</dict>").findings
+            .map(\.finding).filter { $0.severity == .error }
+        let remove = "Remove it: another entry is for 'foo.com', and one key can be there only once."
+        #expect(
+            found.map(\.fix) == [remove, remove, "Write 'foo.com' with NSIncludesSubdomains = true."], "\(found)")
+    }
+
+    /// The nearest entry decides alone: of a name above, or of the smallest range around.
+    @Test(arguments: [
+        ("10.1.0.0/16", "10.0.0.0/8", true), ("10.1.2.3", "10.0.0.0/8", true), ("11.1.2.3", "10.0.0.0/8", false),
+        ("10.0.0.1/8", "10.0.0.0/8", false), ("a.b.example.com", "example.com", true),
+    ])
+    func nothingIsInherited(_ key: String, _ around: String, _ isAround: Bool) throws {
+        let parent =
+            "<key>NSIncludesSubdomains</key><true/><key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"
+        func messages(_ entry: String) throws -> [String] {
+            try LintFixtures.lint(
+                ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>\(entry)</dict><key>\(around)</key>"
+                    + "<dict>\(parent)</dict></dict>"
+            ).findings.map(\.finding.message)
+        }
+        let sentence = "\(key) does not inherit NSExceptionAllowsInsecureHTTPLoads from \(around)"
+        #expect(try messages("").contains { $0.contains(sentence) } == isAround)
+        // What an entry says itself is meant so.
+        let own = "<key>NSExceptionAllowsInsecureHTTPLoads</key><false/>"
+        #expect(try !messages(own).contains { $0.contains(sentence) })
+    }
+
     /// The rule about addresses of iOS 17 holds for apps that are linked on 17 or later.
     @Test(arguments: [("iphoneos16.4", true), ("iphoneos17.0", false)]) func addressKeysNeedTheSDKOf17(
         _ sdk: String, _ fires: Bool

@@ -27,10 +27,13 @@ extension RuleCatalog {
                 checkString(member, facts.path(member.key), &hits)
             }
             for entry in facts.exceptions {
-                for member in entry.members ?? [] {
+                // That key is to be removed, whatever its value is.
+                for member in entry.members ?? [] where !member.key.hasSameBytes(as: ATSKey.certificateTransparency) {
                     let path = entry.path(member.key)
                     if ExceptionKeys.allBooleans.contains(member.key) {
-                        checkBoolean(member, path, facts, &hits)
+                        let current = ExceptionKeys.current(member.key)
+                        let isThere = current.map { entry.sub($0) != nil } ?? false
+                        checkBoolean(member, path, facts, current: isThere ? nil : current, &hits)
                     } else if ExceptionKeys.tlsVersions.contains(member.key) || member.key == ATSKey.exceptionNIAP {
                         checkString(member, path, &hits)
                     }
@@ -44,9 +47,12 @@ extension RuleCatalog {
         }
     )
 
-    /// - Parameter ofPins: whether the parser of pins reads it, which takes no number for a boolean.
+    /// - Parameters:
+    ///   - ofPins: whether the parser of pins reads it, which takes no number for a boolean.
+    ///   - current: the key to write instead of a legacy one.
     private static func checkBoolean(
-        _ member: PlistMember, _ path: [String], _ facts: PlistFacts, ofPins: Bool = false, _ hits: inout Hits
+        _ member: PlistMember, _ path: [String], _ facts: PlistFacts, ofPins: Bool = false, current: String? = nil,
+        _ hits: inout Hits
     ) {
         let reads: Bool?
         switch member.node.value {
@@ -106,6 +112,18 @@ extension RuleCatalog {
                 edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
             return
         }
+        if ExceptionKeys.legacy.contains(member.key) {
+            // With its value alone no system of today would read it.
+            let value = meant.map { "<\($0)/>" }
+            let write = current.map { "Write \($0) with \(value ?? "<true/> or <false/>"), or remove" } ?? "Remove"
+            let edits = value.flatMap { value in
+                current.map { [TextEdit.rename(member, to: $0), .value(member, value)] }
+            }
+            hits.report(
+                member, path, absent, fix: "\(write) it.", edits: [.remove(member)],
+                advice: [Advice([.remove(member)], .sameLoads)] + (edits.map { [Advice($0, .goes)] } ?? []))
+            return
+        }
         hits.report(
             member, path, absent,
             fix: meant.map { "Write <\($0)/>." } ?? "Write <true/> or <false/>.",
@@ -122,7 +140,8 @@ extension RuleCatalog {
         hits.report(
             member, path,
             "\(member.key) is of type \(member.node.typeName), so it counts as absent: the value must be a string.",
-            fix: "Write it as a string, for example <string>\(right)</string>, or remove it.",
+            fix: ExceptionKeys.current(member.key).map { "Write \($0) with <string>\(right)</string>, or remove it." }
+                ?? "Write it as a string, for example <string>\(right)</string>, or remove it.",
             edits: [.remove(member)], advice: [Advice([.remove(member)], .sameLoads)])
     }
 }

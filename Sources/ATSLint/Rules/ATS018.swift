@@ -25,7 +25,7 @@ extension RuleCatalog {
             for entry in facts.exceptions {
                 for member in entry.members ?? [] where ExceptionKeys.legacy.contains(member.key) {
                     let suffix = ExceptionKeys.suffixes.first { member.key.hasSuffix($0) } ?? ""
-                    let modern = "NSException" + suffix
+                    let modern = ExceptionKeys.current(member.key) ?? member.key
                     let loosens = loosens(member, suffix)
                     let isThere = entry.sub(modern) != nil
                     // Systems before the published evaluator may have obeyed them.

@@ -3,6 +3,7 @@
 
 import AppTransportSecurity
 import PropertyLists
+import TLSModel
 import Vocabulary
 
 extension RuleCatalog {
@@ -25,23 +26,22 @@ extension RuleCatalog {
         ),
         notApplicable: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         check: .plist { facts, hits in
-            let parents = facts.exceptions.filter { $0.includesSubdomains && $0.host.kind == .name && $0.fault == nil }
+            let parents = facts.exceptions.filter {
+                $0.host.isRange || $0.includesSubdomains && $0.host.kind == .name && $0.fault == nil
+            }
             guard !parents.isEmpty else { return }
             let byName = Dictionary(parents.map { (UTF8Key($0.key), $0) }, uniquingKeysWith: { $1 })
-            for entry in facts.exceptions where entry.host.kind == .name {
-                guard let effects = entry.effects else { continue }
-                var name = Substring(entry.key)
-                while let dot = name.utf8.firstIndex(of: 0x2E) {
-                    name = name[name.utf8.index(after: dot)...]
-                    guard name.utf8.first != 0x2E, let parent = byName[UTF8Key(String(name))] else { continue }
-                    let missing = parent.loosenings.subtracting(entry.loosenings)
-                    if !missing.isEmpty, !effects.changesNothing {
-                        hits.report(
-                            entry.member, entry.path,
-                            "\(entry.key) does not inherit \(missing.sorted().joined(separator: ", ")) from \(parent.key): the nearest entry decides alone.",
-                            fix: "Repeat it here if the host needs it.")
-                    }
-                    break
+            for entry in facts.exceptions {
+                guard let effects = entry.effects, let parent = entry.parent(byName, effects, facts.scopes) else {
+                    continue
+                }
+                // What the entry says itself is meant so.
+                let missing = parent.loosenings.filter { entry.sub($0) == nil }
+                if !missing.isEmpty, !effects.changesNothing {
+                    hits.report(
+                        entry.member, entry.path,
+                        "\(entry.key) does not inherit \(missing.sorted().joined(separator: ", ")) from \(parent.key): the nearest entry decides alone.",
+                        fix: "Repeat it here if the host needs it.")
                 }
             }
         }
@@ -49,6 +49,23 @@ extension RuleCatalog {
 }
 
 extension DomainEntry {
+    /// The entry that would decide about the host without this one: of a name above it, or of the smallest range around it.
+    fileprivate func parent(
+        _ byName: [UTF8Key: DomainEntry], _ effects: EntryEffects, _ scopes: LoadScopes
+    ) -> DomainEntry? {
+        guard host.isAddress else {
+            return key.selfAndParents.dropFirst().lazy.compactMap { byName[UTF8Key($0)] }.first
+        }
+        var smallest: (entry: DomainEntry, length: Int)?
+        for key in scopes.about(effects.loads.prefix(1).map(\.plain)).dictionary.exceptions.keys.sorted() {
+            guard let entry = byName[UTF8Key(key)], entry !== self, case .block(let range) = entry.host.kind,
+                host.isInside(range), !host.covers(range), range.prefixLength > smallest?.length ?? -1
+            else { continue }
+            smallest = (entry, range.prefixLength)
+        }
+        return smallest?.entry
+    }
+
     /// The keys by which the entry loosens something.
     fileprivate var loosenings: Set<String> {
         var result: Set<String> = []
