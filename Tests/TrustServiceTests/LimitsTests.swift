@@ -129,7 +129,7 @@ import TrustTokens
         let carrier = try await signals(kind, { "2001:db9:\($0)::1" }, hours: 24..<26)
         #expect(carrier.map(\.unsupported).reduce(0, +) == 16 + 150)
         let legacy = try await signals(kind, { "10.9.\($0).1" }, hours: 26..<27)
-        #expect(legacy.map(\.unsupported).reduce(0, +) == 16 + 150 + 150)
+        #expect(legacy.map(\.unsupported).reduce(0, +) == 316)
     }
 
     /// A proxy on this machine asks for clients everywhere.
