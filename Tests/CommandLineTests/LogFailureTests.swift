@@ -576,19 +576,19 @@ import Testing
     }
 
     @Test("Each error of an array is one, with its own host; what stands in one error is not taken apart")
-    func arraysOfErrors() throws {
+    func arraysOfErrors() async throws {
         func error(_ code: Int, _ url: String) -> String {
             #"{"code":\#(code),"domain":"NSURLErrorDomain","userInfo":{"a":[1],"NSErrorFailingURLStringKey":"\#(url)"}}"#
         }
         let two = [error(-1022, "http://a.example/]"), error(-1003, "https://b.example/")].joined(separator: ",")
         for text in ["[\(two)]", #"{"errors": [ \#(two)], "more": {}}"#] {
             #expect(
-                try summary(failures(text)).sorted() == [
+                try await summary(failures(text)).sorted() == [
                     "a.example ats ats.cleartext.blocked", "b.example network ats.net.dns",
                 ])
         }
         let one = error(-1200, "https://a.example/").dropLast() + #","details":[{"x":1},{"y":2}]}"#
-        #expect(try summary(failures("[\(one)]")).count == 1)
+        #expect(try await summary(failures("[\(one)]")).count == 1)
     }
 
     @Test(
@@ -635,8 +635,8 @@ import Testing
                 "- ats ats.cleartext.blocked"
             ),
         ])
-    func hostsOnTheirOwnLines(_ text: String, _ expected: String) throws {
-        #expect(try summary(failures(text)).joined(separator: ", ") == expected)
+    func hostsOnTheirOwnLines(_ text: String, _ expected: String) async throws {
+        #expect(try await summary(failures(text)).joined(separator: ", ") == expected)
     }
 
     @Test("The place of a script of React Native is not where it loads from")
