@@ -452,8 +452,8 @@ struct EvaluatedList {
         guard let words = silent.first(where: finding.message.contains),
             finding.keyPath.first == "NSAppTransportSecurity",
             finding.keyPath.count > 1, !finding.message.contains("occurs twice"),
-            // That one is about an entry, and says with it what is wrong with its keys.
-            finding.rule != "ATS023",
+            // Of an entry to remove it is said with it what is wrong with its keys.
+            !finding.message.contains(" is local"),
             let other = Self.removing(finding.keyPath, subject)
         else { return [] }
         let difference = firstDifference(Self.dictionary(other.document))
@@ -520,8 +520,8 @@ struct EvaluatedList {
                         error.finding.keyPath.last.map(written.contains) == true
                         || error.finding.keyPath == finding.finding.keyPath
                     let isNew = !before.findings.contains {
-                        $0.rules.contains(error.finding.rule)
-                            && ($0.finding.keyPath == finding.finding.keyPath
+                        $0.rules.contains(where: error.rules.contains)
+                            && ($0.finding.keyPath.starts(with: finding.finding.keyPath)
                                 || $0.finding.keyPath == error.finding.keyPath)
                     }
                     if isNew, isOfKey || error.finding.rule == "ATS011" {
