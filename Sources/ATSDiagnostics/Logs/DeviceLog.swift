@@ -1,6 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Vocabulary
+
 /// Reads what a device or Mac logged about loads, and says for each failure why.
 ///
 /// Console's text, `log show` in each of its styles, Xcode's console, `idevicesyslog`, exceptions of other languages and the rows of `nscurl` are one
