@@ -504,6 +504,7 @@ import Testing
         ("Fuzz/Corpus/project/project.pbxproj", ["xcode-project"], ["fine"]),
         ("Fuzz/Corpus/receipt/", ["receipt"], ["cause"]),
         ("Fuzz/Corpus/report/texts", ["ats-words"], ["unknown"]),
+        ("Fuzz/Corpus/request/attestation", ["attestation"], ["unknown", "cause"]),
         ("Fuzz/", ["json", "report", "unknown", "empty", "property-list"], ["unknown"]),
         ("Tests/Vectors/appattest/apple", ["attestation"], ["fine"]),
         ("Tests/Vectors/appattest/Apple_App", ["attest-certificate"], ["unknown"]),

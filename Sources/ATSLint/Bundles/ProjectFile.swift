@@ -135,7 +135,9 @@ package enum ProjectFile {
     package static func document(_ name: String, _ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument? {
         if CordovaProject.isMeant(name, bytes) { return try CordovaProject.document(bytes) }
         if name.hasSuffix(".xcconfig") { return XcodeSettings.document(bytes) }
-        let isObject = bytes.first { $0 > 0x20 && $0 != 0xEF && $0 != 0xBB && $0 != 0xBF } == UInt8(ascii: "{")
+        let marks = bytes.lazy.filter { $0 > 0x20 && $0 != 0xEF && $0 != 0xBB && $0 != 0xBF }.prefix(2)
+        // An old property list has names without quotation marks.
+        let isObject = marks.first == UInt8(ascii: "{") && marks.dropFirst().allSatisfy { "\"}/".utf8.contains($0) }
         let isJSON = name.hasSuffix(".json") || !name.contains(".") && isObject
         guard let kind = kinds.first(where: { ($0.has(name) || $0.has(".json") && isJSON) && $0.isMeant(bytes) }) else {
             return nil

@@ -45,7 +45,11 @@ struct ProofRequest {
 
     /// The App ID; nil if nothing says which prefix it has.
     var appId: String? {
-        func isWhole(_ text: String) -> Bool { (try? AppIdentity(text)) != nil }
+        func isWhole(_ text: String) -> Bool {
+            let prefix = text.utf8.prefix { $0 != UInt8(ascii: ".") }
+            return prefix.count == 10 && prefix.allSatisfy { 0x30...0x39 ~= $0 || 0x41...0x5A ~= $0 }
+                && (try? AppIdentity(text)) != nil
+        }
         let names = ["appid", "applicationid", "appidentifier", "bundleid", "bundleidentifier"]
         if let whole = names.lazy.compactMap({ value($0, where: isWhole) }).first { return whole }
         guard let prefix = value("teamid", "teamidentifier", "appidprefix"),

@@ -165,7 +165,7 @@ struct ProofWords {
         ("format", "wrong isnot", .attestFormatUnknown, nil),
         ("asn1node", "expected extract octetstring", .malformedCertificate, nil),
         ("certificate validitycheck", "expired failed", .attestChainExpired, nil),
-        ("chain certificate", "nottimevalid", .attestChainExpired, nil),
+        ("nottimevalid", "chain certificate attestation", .attestChainExpired, nil),
         ("subcacertificate", "found", .attestChainUntrusted, 4),
         (
             "certificate chain trustanchor unknownauthority credcert intermediatecert certverify",
@@ -177,6 +177,7 @@ struct ProofWords {
         ("x5c certificate", unread, .malformedCertificate, nil),
         ("receiptscreationtime receiptcreationtime", "after future", .receiptFromTheFuture, 14),
         ("receipt pkcs7", unread, .malformedReceipt, nil),
+        ("cborcontent", "cbor", .malformedCBOR, nil),
         ("cbor", "\(unread) fail", .malformedCBOR, nil),
         ("assertion", unread, .malformedAssertion, nil),
         ("attestation attstmt", unread, .malformedAttestation, nil),
