@@ -291,7 +291,7 @@ extension Scan {
     private static let addressWords: [StaticString] = [
         "uri: ", "Uri: ", "URI: ", "url: ", "Url: ", "URL: ", "uri=", "url=", "GET ", "POST ", "PUT ", "HEAD ",
         "PATCH ",
-        "DELETE ", "equest to ", "\u{2551}  ",
+        "DELETE ", "quest to ", "\u{2551}  ",
     ]
 
     /// The host of an address, unless that is a manual's, or of a bundle of React Native: there is the script, not what it loads.

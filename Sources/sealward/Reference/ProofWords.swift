@@ -133,7 +133,7 @@ struct ProofWords {
     private static let differs =
         "\(sameness) invalid isnot notvalid different differs wrong incorrect unexpected verificationfailed bad"
     private static let unread =
-        "pars decod deserializ truncat malformed invalid unexpectedend premature extraneous trailing additional insufficient toolong tooshort length eof corrupt notvalid couldnot cannot unable missing undefined structure keyerror mustbe bad"
+        "pars decod deserializ truncate malformed invalid unexpectedend premature extraneous trailing additional insufficient toolong tooshort length eof corrupt notvalid couldnot cannot unable missing undefined structure keyerror mustbe bad"
 
     /// Each part of an object in its names, what may be wrong with it, and how many other letters a line may have that has no context; nil for
     /// a part that other things have too. The first that fits is it.
