@@ -14,11 +14,7 @@ let offer = HelloOffer(
         .dheRSAWithAES128GCMSHA256,
     ]
 )
-let secrets = HandshakeSecrets(
-    random: [UInt8](repeating: 7, count: 32),
-    sessionIdentifier: [UInt8](repeating: 9, count: 32),
-    keyShare: HandshakeSecrets.fresh().keyShare
-)
+let secrets = HandshakeSecrets.fresh()
 
 FuzzDriver.run(corpus: "handshake") { input in
     var whole = ClientHandshake(offer: offer, secrets: secrets)
