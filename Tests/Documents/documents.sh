@@ -53,7 +53,7 @@ done
 document ats explain http://a.example/ --loader dotnet-managed
 document ats check "${all[@]}" --ca-file "$CA" --timeout 10 --expires-within 4000
 document ats check "${all[@]}" --timeout 10 --info-plist Exceptions.plist --systems ios12,ios26,macos26
-document ats check "${modern[@]}" --ca-file "$CA" --for managed
+document ats check "${modern[@]}" "${static[@]}" --ca-file "$CA" --for managed
 document ats check http://api.example.com:9/ --resolve api.example.com:9:127.0.0.1
 sealward ats check "${all[@]}" --ca-file "$CA" --timeout 10 --format jsonl
 sealward ats check "${all[@]}" --ca-file "$CA" --timeout 10 --format jsonl --shard 1/1 --history fleet.sqlite
