@@ -51,6 +51,9 @@ public struct AppIdentity: Hashable, Sendable, CustomStringConvertible {
         try self.init(prefix: String(applicationId[..<dot]), bundleId: String(applicationId[dot...].dropFirst()))
     }
 
+    /// Whether the prefix is one that Apple gives: ten letters and digits. Without it, the first part of a bundle identifier stands in its place.
+    package var hasPrefixOfApple: Bool { prefix.utf8.count == 10 && prefix.utf8.allSatisfy(\.isASCIIAlphanumeric) }
+
     /// `PREFIX.bundle`.
     public var applicationId: String { prefix + "." + bundleId }
 

@@ -134,8 +134,7 @@ extension ProofMistake {
                 (appIdCase, "\(prefix.uppercased()).\(bundle.lowercased())"), (appIdPrefix, bundle),
             ] + ["dev", "debug", "staging", "beta"].map { (appIdContinued, "\(expected).\($0)") }
         if let other = others.first(where: { hash.elementsEqual(SHA256.hash(data: Array($0.1.utf8))) }) { return other }
-        let isPrefix = prefix.utf8.count == 10 && prefix.utf8.allSatisfy(\.isASCIIAlphanumeric)
-        return isPrefix ? nil : (appIdWithoutPrefix, nil)
+        return expected.hasPrefixOfApple ? nil : (appIdWithoutPrefix, nil)
     }
 }
 

@@ -342,7 +342,7 @@ package struct BracedReader {
             } else if dialect == .oldStyle || dialect == .script, looking(at: "//") {
                 position = bytes[position...].firstIndex(of: 0x0A) ?? bytes.count
             } else if dialect == .oldStyle || dialect == .script, looking(at: "/*") {
-                guard let end = bytes[min(position + 2, bytes.count)...].firstRange(of: Array("*/".utf8)) else {
+                guard let end = bytes[min(position + 2, bytes.count)...].firstRange(of: "*/".utf8) else {
                     throw fault("has a comment that never ends")
                 }
                 position = end.upperBound

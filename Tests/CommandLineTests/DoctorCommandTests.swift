@@ -34,6 +34,7 @@ import Testing
         ("android-file", "network_security_config.xml", "<network-security-config></network-security-config>"),
         ("android-file", "assetlinks.json", #"[{"relation": ["delegate_permission/common.handle_all_urls"]}]"#),
         ("device-bits", "answer.json", #"{"bit0":false,"bit1":true,"last_update_time":"2026-05"}"#),
+        ("json", "answer.json", #"{"bit0":null,"bit1":"yes"}"#),
         ("har", "page.har", #"{"log": {"entries": []}}"#),
         ("site-association", "aasa.json", #"{"applinks": {"details": []}}"#),
         ("server-configuration", "site.conf", "server {\n  ssl_protocols TLSv1.2;\n}\n"),

@@ -406,7 +406,8 @@ struct JSONStyle: Sendable {
 
     /// The errors of a line that has an array of them; none if they are about one load, or of a line that is no JSON.
     static func errors(in line: [UInt8]) -> [ArraySlice<UInt8>] {
-        guard line.contains("[{".utf8) || line.contains("[ {".utf8) else { return [] }
+        let text = Scan(bytes: line[...])
+        guard text.contains("[{") || text.contains("[ {") else { return [] }
         var elements: [ArraySlice<UInt8>] = []
         var (depth, start) = (0, line.startIndex)
         var rest = line[...]

@@ -274,7 +274,8 @@ extension Scan {
     /// The host of a line that says no more: it belongs to the error that is printed above or below it.
     var placeOfError: LogPlace? {
         guard bytes.count <= 2000 else { return nil }
-        for words in Scan.addressWords {
+        // Most lines have no address.
+        for words in contains("://") ? Scan.addressWords : [] {
             guard let url = value(after: words, until: Array(" \"')".utf8)), let place = Scan.place(ofLoad: url) else {
                 continue
             }
@@ -290,8 +291,7 @@ extension Scan {
     /// What stands before the address of a request, as apps and libraries print it.
     private static let addressWords: [StaticString] = [
         "uri: ", "Uri: ", "URI: ", "url: ", "Url: ", "URL: ", "uri=", "url=", "GET ", "POST ", "PUT ", "HEAD ",
-        "PATCH ",
-        "DELETE ", "quest to ", "\u{2551}  ",
+        "PATCH ", "DELETE ", "quest to ", "\u{2551}  ",
     ]
 
     /// The host of an address, unless that is a manual's, or of a bundle of React Native: there is the script, not what it loads.

@@ -59,7 +59,7 @@ struct CordovaProject {
     /// Whether a file is a config.xml, or the plugin.xml of a plugin, which has the same elements for the Info.plist.
     static func isMeant(_ name: String, _ bytes: [UInt8]) -> Bool {
         guard let root = ["config.xml": "<widget", "plugin.xml": "<plugin"][name] else { return false }
-        return bytes.prefix(1 << 16).firstRange(of: Array(root.utf8)) != nil
+        return bytes.prefix(1 << 16).contains(root.utf8)
     }
 
     private mutating func read() throws(MalformedInput) {
@@ -100,7 +100,7 @@ struct CordovaProject {
 
     /// Takes the dictionary inside of an element.
     private mutating func merge(_ tokens: inout XMLTokenizer, closing name: String) throws(MalformedInput) {
-        let end = bytes[tokens.position...].firstRange(of: Array("</\(name)".utf8))?.lowerBound
+        let end = bytes[tokens.position...].firstRange(of: "</\(name)".utf8)?.lowerBound
         guard let end else { throw tokens.fault("<\(name)> is not closed") }
         let inner = try PlistReader.read(Array(bytes[..<end]), from: tokens.position)
         tokens.position = end
@@ -134,7 +134,7 @@ struct CordovaProject {
             return
         }
         // A scheme alone, such as `tel:*`, makes no entry.
-        guard let separator = text.utf8.firstRange(of: Array("://".utf8)) else { return }
+        guard let separator = text.utf8.firstRange(of: "://".utf8) else { return }
         let scheme = String(text[..<separator.lowerBound]).lowercased()
         var host = String(text[separator.upperBound...].prefix { !"/:?#".contains($0) }).lowercased()
         let isWild = host.hasPrefix("*.")

@@ -128,7 +128,7 @@ struct IndentedList {
         let behind = text[key.endIndex...].dropFirst(mark == nil ? 0 : 1)
         guard !key.isEmpty, behind.first == UInt8(ascii: ":"), !key.contains(0x20) else { return nil }
         var value = behind.dropFirst().drop { $0 == 0x20 || $0 == 0x09 }
-        if let comment = value.firstRange(of: Array(" #".utf8)) { value = value[..<comment.lowerBound] }
+        if let comment = value.firstRange(of: " #".utf8) { value = value[..<comment.lowerBound] }
         while let last = value.last, last <= 0x20 { value = value.dropLast() }
         if value.first == UInt8(ascii: "#") { value = value.prefix(0) }
         let range = value.startIndex..<value.endIndex

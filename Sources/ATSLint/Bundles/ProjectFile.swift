@@ -113,7 +113,7 @@ package enum ProjectFile {
     /// - Parameter name: the file's name without its folder.
     package static func note(_ name: String, _ document: PlistDocument) -> String? {
         guard document.format == .json || document.format == .text, !name.hasPrefix("forge.config."),
-            document.source.firstRange(of: Array("extendInfo".utf8)) != nil
+            document.source.contains("extendInfo".utf8)
         else { return nil }
         return
             "\(builder); beside the second key the first counts for nothing. For what the app has, run `npx electron-builder --mac --dir` and name the .app"
@@ -162,7 +162,7 @@ package enum ProjectFile {
     package static func name(of bytes: [UInt8]) -> String? {
         let text = bytes.prefix(1 << 16).drop { $0 <= 0x20 || $0 >= 0x80 }
         return pasted.first { form in
-            text.starts(with: form.begin.utf8) && text.firstRange(of: Array(form.words.utf8)) != nil
+            text.starts(with: form.begin.utf8) && text.contains(form.words.utf8)
         }?.name
     }
 
@@ -272,7 +272,7 @@ package enum ProjectFile {
     /// Whether a text is one of Android's: its network security configuration, its manifest, or assetlinks.json.
     package static func isAndroid(_ bytes: [UInt8]) -> Bool {
         let head = bytes.prefix(1 << 18)
-        func has(_ words: String) -> Bool { head.firstRange(of: Array(words.utf8)) != nil }
+        func has(_ words: String) -> Bool { head.contains(words.utf8) }
         return !has("<plist") && !has(ATSKey.dictionary)
             && [
                 "<network-security-config", "schemas.android.com/apk/res", "android:usesCleartextTraffic",
@@ -397,7 +397,7 @@ extension ProjectFile.Kind {
     package func isMeant(_ bytes: [UInt8]) -> Bool {
         if words.isEmpty { return true }
         let text = bytes.prefix(1 << 18)
-        return words.contains { text.firstRange(of: Array($0.utf8)) != nil }
+        return words.contains { text.contains($0.utf8) }
     }
 }
 
@@ -412,9 +412,9 @@ extension PlistDocument {
 enum UnityProject {
     /// - Throws: `malformed.plist` where only some builds have the dictionary. Nil for a file that is none of Unity's.
     static func document(_ bytes: [UInt8]) throws(MalformedInput) -> PlistDocument? {
-        guard bytes.firstRange(of: Array("PlayerSettings:".utf8)) != nil else { return nil }
+        guard bytes.contains("PlayerSettings:".utf8) else { return nil }
         func setting(_ name: String) -> (value: String, range: Range<Int>)? {
-            guard let found = bytes.firstRange(of: Array("\n  \(name):".utf8)) else { return nil }
+            guard let found = bytes.firstRange(of: "\n  \(name):".utf8) else { return nil }
             let value = bytes[found.upperBound...].prefix { $0 != 0x0A }
             let text = String(decoding: value.filter { $0 > 0x20 }, as: UTF8.self)
             return (text, (found.lowerBound + 3)..<value.endIndex)
@@ -451,7 +451,7 @@ enum TitaniumProject {
             } else if try tokens.section() == nil, try !tokens.skipMarkup(),
                 bytes[tokens.tag().name].elementsEqual("plist".utf8)
             {
-                let end = bytes[start...].firstRange(of: Array("</plist>".utf8))?.upperBound
+                let end = bytes[start...].firstRange(of: "</plist>".utf8)?.upperBound
                 guard let end else { throw tokens.fault("<plist> is not closed", at: start) }
                 let list = try PlistReader.read(Array(bytes[..<end]), from: start)
                 guard list.root[ATSKey.dictionary] != nil else { return nil }

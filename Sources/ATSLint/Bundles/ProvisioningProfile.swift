@@ -39,8 +39,8 @@ package enum ProvisioningProfile {
 
     /// Finds the property list inside the signed message and reads the entitlements.
     package static func entitlement(_ bytes: [UInt8], source: String) -> AttestEntitlement? {
-        guard let start = bytes.firstRange(of: Array("<?xml".utf8))?.lowerBound,
-            let end = bytes[start...].firstRange(of: Array("</plist>".utf8))?.upperBound,
+        guard let start = bytes.firstRange(of: "<?xml".utf8)?.lowerBound,
+            let end = bytes[start...].firstRange(of: "</plist>".utf8)?.upperBound,
             let document = try? PlistReader.read(Array(bytes[start..<end]), values: ReadingLimits.claimValues),
             let grants = document.root["Entitlements"]
         else { return nil }

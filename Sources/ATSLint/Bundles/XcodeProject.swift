@@ -109,7 +109,7 @@ package enum XcodeSettings {
     package static func settings(_ bytes: [UInt8]) -> [PlistMember] {
         var members: [PlistMember] = []
         for line in bytes.split(separator: 0x0A) {
-            let text = line.firstRange(of: Array("//".utf8)).map { line[..<$0.lowerBound] } ?? line
+            let text = line.firstRange(of: "//".utf8).map { line[..<$0.lowerBound] } ?? line
             guard members.count < 10_000, let equals = text.firstIndex(of: UInt8(ascii: "=")) else { continue }
             let name = trimmed(text[..<equals])
             guard !name.isEmpty, name.first != UInt8(ascii: "#"), name.count <= PlistText.keyBytes else { continue }

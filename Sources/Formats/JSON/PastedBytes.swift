@@ -294,7 +294,7 @@ package struct PastedBytes: Sendable, Equatable {
             let body = text.dropFirst().dropLast()
             inner.append(("quotes", unescaped(body)))
             // As Ruby and Go print bytes.
-            if body.firstRange(of: "\\x".utf8) != nil {
+            if body.contains("\\x".utf8) {
                 inner.append(contentsOf: python(body).map { ("quotes", $0.1) })
             }
         }
@@ -418,7 +418,7 @@ package struct PastedBytes: Sendable, Equatable {
         return bytes.isEmpty ? nil : Array(bytes.hexadecimal().utf8)
     }
 
-    /// Whether a member of a request is called as one that has an object in it.
+    /// Whether a member of a request has the name of one that holds a proof.
     private static func isProof(_ name: String) -> Bool {
         let letters = name.utf8.prefix(6).asciiLowercased
         return letters.elementsEqual("attest".utf8) || letters.elementsEqual("assert".utf8)

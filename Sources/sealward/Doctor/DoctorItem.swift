@@ -45,7 +45,7 @@ struct DoctorItem {
     init(_ form: Form, from: String, command: [String], _ answer: CommandCapture.Result) {
         (self.form, self.from) = (form, from)
         isLint = command.starts(with: ["ats", "lint"])
-        lacksCause = answer.output.firstRange(of: Array(Code.causeNotSaid.rawValue.utf8)) != nil
+        lacksCause = answer.output.contains(Code.causeNotSaid.rawValue.utf8)
         // A word is explained because something failed, and inspecting judges nothing.
         let isJudged = !["explain", "inspect"].contains(where: command.prefix(2).contains)
         switch answer.status {

@@ -45,10 +45,10 @@ struct ProofRequest {
 
     /// The App ID; nil if nothing says which prefix it has.
     var appId: String? {
+        // Letters of a prefix are capital ones, those of a bundle identifier's first part hardly ever.
         func isWhole(_ text: String) -> Bool {
-            let prefix = text.utf8.prefix { $0 != UInt8(ascii: ".") }
-            return prefix.count == 10 && prefix.allSatisfy { 0x30...0x39 ~= $0 || 0x41...0x5A ~= $0 }
-                && (try? AppIdentity(text)) != nil
+            guard let identity = try? AppIdentity(text) else { return false }
+            return identity.hasPrefixOfApple && identity.prefix == identity.prefix.uppercased()
         }
         let names = ["appid", "applicationid", "appidentifier", "bundleid", "bundleidentifier"]
         if let whole = names.lazy.compactMap({ value($0, where: isWhole) }).first { return whole }

@@ -42,7 +42,7 @@ struct Recogniser: Sendable {
             head.first { $0 > 0x20 }.map(marks.utf8.contains) == true
         }
 
-        func has(_ words: String) -> Bool { head.firstRange(of: Array(words.utf8)) != nil }
+        func has(_ words: String) -> Bool { head.contains(words.utf8) }
 
         func ends(_ suffixes: [String]) -> Bool { suffixes.contains { name.utf8.asciiLowercased.ends(with: $0.utf8) } }
 
@@ -128,7 +128,7 @@ struct Recogniser: Sendable {
         },
         Recogniser("app-archive", "a zip archive, as an .ipa is", lint) { ZipArchive.isArchive($0.head) },
         Recogniser("attestation", "an attestation of App Attest", .attestation) {
-            $0.object.first == 0xA3 && $0.object.prefix(64).firstRange(of: Array("apple-appattest".utf8)) != nil
+            $0.object.first == 0xA3 && $0.object.prefix(64).contains("apple-appattest".utf8)
         },
         Recogniser("assertion", "an assertion of App Attest", .assertion) {
             (try? AssertionObject(decoding: $0.object)) != nil
@@ -136,7 +136,7 @@ struct Recogniser: Sendable {
         Recogniser("attestation", "an object of CBOR, as attestations are", .attestation) { input in
             (input.object.first.map { 0xA1...0xBF ~= $0 } == true || input.object.wereText)
                 && ["authData", "authenticatorData", "attStmt"].contains {
-                    input.object.prefix(4096).firstRange(of: Array($0.utf8)) != nil
+                    input.object.prefix(4096).contains($0.utf8)
                 }
         },
         Recogniser("receipt", "a receipt of App Attest", .receipt) { (try? Receipt(decoding: $0.object)) != nil },
@@ -154,7 +154,7 @@ struct Recogniser: Sendable {
             .named(
                 "give the attestation with both certificates to `sealward attest verify`; a root goes to its --trust-root"
             )
-        ) { $0.object.first == 0x30 && $0.object.prefix(4096).firstRange(of: Array("App Attestation ".utf8)) != nil },
+        ) { $0.object.first == 0x30 && $0.object.prefix(4096).contains("App Attestation ".utf8) },
         // The linter knows what an app in a sandbox lacks.
         Recogniser(
             "entitlements", "entitlements with App Attest's environment",
@@ -322,8 +322,8 @@ struct Recogniser: Sendable {
         ) { $0.json.map(hasProof) == true },
         Recogniser(
             "device-bits", "an answer of DeviceCheck: the two bits of a device",
-            .named("nothing is wrong with it; what the bits mean is for who wrote them to say")
-        ) { $0.json?.member("bit0") != nil && $0.json?.member("bit1") != nil },
+            .named("Apple answered; what the bits mean is for who wrote them to say")
+        ) { $0.json?.member("bit0")?.flag != nil && $0.json?.member("bit1")?.flag != nil },
         Recogniser("har", "an archive of requests (HAR)", .command(["ats", "log"])) {
             $0.ends([".har"]) || $0.json?.member("log")?.member("entries") != nil
         },

@@ -262,7 +262,7 @@ extension ExplainedSubject {
     /// The number behind a domain of App Check's client.
     private static func appCheckNumber(in bytes: [UInt8]) -> Int? {
         ["com.firebase.appcheck", "app_check_core", "appcheckcore", "appcheckerror"].lazy.compactMap { domain in
-            bytes.firstRange(of: Array(domain.utf8)).flatMap { number(in: Array(bytes[$0.upperBound...].prefix(24))) }
+            bytes.firstRange(of: domain.utf8).flatMap { number(in: Array(bytes[$0.upperBound...].prefix(24))) }
         }.first
     }
 
@@ -292,7 +292,7 @@ extension ExplainedSubject {
     /// and so are those of a name (`asn1`, `x509`).
     private static func number(in bytes: [UInt8]) -> Int? {
         // The number of a stream's domain may stand behind that of the error.
-        if let key = bytes.firstRange(of: Array("errorcodekey".utf8)) {
+        if let key = bytes.firstRange(of: "errorcodekey".utf8) {
             let digits = bytes[key.upperBound...].drop { !(0x30...0x39 ~= $0) }.prefix { 0x30...0x39 ~= $0 }
             if 1...5 ~= digits.count { return digits.reduce(0) { $0 * 10 + Int($1 & 0x0F) } }
         }

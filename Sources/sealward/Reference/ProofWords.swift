@@ -113,9 +113,7 @@ struct ProofWords {
     /// What only texts about App Attest have, or about other attestations, which have the same parts.
     private static let contexts = [
         "authdata", "rpidhash", "webauthn4j", "failappid", "appintegrity", "devicecheck", "failnonce", "failrpid",
-        "failkeyid", "failcred",
-        "failaaguid",
-        "failsigncount", "failsignature", "failintermediate",
+        "failkeyid", "failcred", "failaaguid", "failsigncount", "failsignature", "failintermediate",
     ]
     /// What may be said of the certificate of a server too.
     private static let certificates: [Code] = [.attestChainExpired, .attestChainUntrusted, .malformedCertificate]

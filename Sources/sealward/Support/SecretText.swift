@@ -43,7 +43,7 @@ enum SecretText {
                     state = .plain
                 }
                 result += run
-                afterScheme = run.firstRange(of: "://".utf8) != nil
+                afterScheme = run.contains("://".utf8)
                 continue
             }
             let word = Array(run)
@@ -101,7 +101,7 @@ enum SecretText {
         var rest = Array(text.utf8)[...]
         // Once the rest has no end of a key, no later rest has one, and the search is not repeated.
         var mayEnd = true
-        while let begin = rest.firstRange(of: Array("-----BEGIN ".utf8)) {
+        while let begin = rest.firstRange(of: "-----BEGIN ".utf8) {
             let label = rest[begin.upperBound...].prefix(40).prefix { $0 != UInt8(ascii: "-") }
             guard label.ends(with: "PRIVATE KEY".utf8) else {
                 plain += rest[..<label.endIndex]
@@ -112,7 +112,7 @@ enum SecretText {
             plain += hidden.utf8
             rest = rest[label.endIndex...].dropFirst(5)
             // One that was cut ends at a blank or a quote.
-            let end = mayEnd ? rest.firstRange(of: Array("PRIVATE KEY-----".utf8))?.upperBound : nil
+            let end = mayEnd ? rest.firstRange(of: "PRIVATE KEY-----".utf8)?.upperBound : nil
             mayEnd = end != nil
             rest = rest[(end ?? rest.firstIndex { $0 == 0x20 || $0 == UInt8(ascii: "'") } ?? rest.endIndex)...]
         }
@@ -133,7 +133,7 @@ enum SecretText {
         if bytes.first == UInt8(ascii: "{"), let value = try? JSONReader.read(bytes) {
             return isPrivateKey(value)
         }
-        if let mark = bytes.firstRange(of: Array("PRIVATE KEY-----".utf8)) {
+        if let mark = bytes.firstRange(of: "PRIVATE KEY-----".utf8) {
             // Words about a key have blanks.
             let body = bytes[mark.upperBound...].drop { $0 <= 0x20 || "\\nr".utf8.contains($0) }.prefix(24)
             return body.count == 24 && body.allSatisfy(isKeyByte)

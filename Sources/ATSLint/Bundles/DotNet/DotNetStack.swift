@@ -114,7 +114,7 @@ package struct DotNetProject: Sendable {
 
     /// The first line that has a text.
     private static func mention(of text: String, in bytes: [UInt8]) -> Int? {
-        guard let range = bytes.firstRange(of: Array(text.utf8)) else { return nil }
+        guard let range = bytes.firstRange(of: text.utf8) else { return nil }
         return bytes[..<range.lowerBound].count { $0 == 0x0A } + 1
     }
 }

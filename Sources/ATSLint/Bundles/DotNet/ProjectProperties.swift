@@ -193,5 +193,5 @@ struct ProjectProperties {
 }
 
 extension [UInt8] {
-    fileprivate func has(_ word: String) -> Bool { firstRange(of: Array(word.utf8)) != nil }
+    fileprivate func has(_ word: String) -> Bool { firstRange(of: word.utf8) != nil }
 }
