@@ -16,7 +16,7 @@ extension RuleCatalog {
             evaluator does not read it.
             """,
         citation: .apple(ATSKey.certificateTransparency, read: "2026-11-21"),
-        fixDescription: "removes the key if no system that the app runs on reads it",
+        fixDescription: "removes the key if the minimum system is known and no system since reads it",
         fires: .domain(
             "<key>NSRequiresCertificateTransparency</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"
         ),
@@ -25,13 +25,16 @@ extension RuleCatalog {
         check: .plist { facts, hits in
             for entry in facts.exceptions {
                 guard let member = entry.sub(ATSKey.certificateTransparency) else { continue }
-                if let minimum = facts.subject.minimumOS, minimum.isBefore(.transparencyKeyEnds),
-                    entry.flag(member.key) == true
-                {
+                let minimum = facts.subject.minimumOS
+                if entry.flag(member.key) == true, minimum?.isBefore(.transparencyKeyEnds) != false {
+                    let app =
+                        minimum.map { "The app supports \($0.name) and later" } ?? "The list names no minimum system"
                     hits.report(
                         member, entry.path(member.key),
-                        "NSRequiresCertificateTransparency is obsolete: no system reads it since \(SystemChange.transparencyKeyEnds.names). The app supports \(minimum.name) and later, and older systems may still require timestamps because of it.",
-                        fix: "Keep it while the app supports such systems, or remove it if their check is not needed.")
+                        "NSRequiresCertificateTransparency is obsolete: no system reads it since \(SystemChange.transparencyKeyEnds.names). \(app), and older systems may still require timestamps because of it.",
+                        fix: minimum == nil
+                            ? "Remove it if the app runs on no older system."
+                            : "Keep it while the app supports such systems, or remove it if their check is not needed.")
                     continue
                 }
                 hits.report(

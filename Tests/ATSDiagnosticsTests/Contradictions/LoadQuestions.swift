@@ -135,8 +135,8 @@ struct LoadQuestions {
             let edited = ATSDictionary(raw.applying(remedies))
             let isDelegated = remedies.contains(where: \.needsDelegate)
             let report = await fetched(edited, withDelegate: isDelegated)
-            // The connection came about, and nothing more is promised.
-            if isDelegated, report.hops.count > 1 { continue }
+            // The connection came about, and nothing more is promised: a redirect, or an answer that refuses.
+            if isDelegated, report.hops.count > 1 || report.status != nil { continue }
             let isConditional = remedies.contains { $0.effect == .liftsBlock } || command.hasSuffix("explain")
             edits.append(
                 TriedEdit(
