@@ -34,7 +34,7 @@ package enum RefusalExplanations {
         .init(.attestCounterNotZero, "the counter is not zero", .backend, forged),
         .init(
             .attestEnvironmentMismatch, "the object belongs to the other environment", .developer,
-            "allow the environment of the build: builds from TestFlight, the App Store and enterprise distribution are always production, whatever the entitlement appattest-environment says; builds from Xcode are development (on macOS 27 production too)"
+            "allow the environment of the build: builds from TestFlight, the App Store and enterprise distribution are always production, whatever the entitlement appattest-environment says; builds from Xcode are development unless it says production (on macOS 27 they are production too)"
         ),
         .init(
             .attestEnvironmentUnknown, "the aaguid is not known", .backend,
