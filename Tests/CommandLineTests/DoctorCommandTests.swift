@@ -572,7 +572,8 @@ import Testing
         "Authorization: Bearer\thunter2secret", #"{"password": {"value": "hunter2secret"}}"#,
         "AWS_SECRET_ACCESS_KEY=a/hunter2secret/b", #"let token: String = "hunter2secret""#, "redis://:hunter2secret@a",
         "<key>Password</key><string>hunter2secret</string>", #"<add key="Password" value="hunter2secret"/>"#,
-        "https://user:a@hunter2secret@a.example/",
+        "https://user:a@hunter2secret@a.example/", #"{"password": "of hunter2secret words", "a": 1}"#,
+        "{\"token\":\n  \"hunter2secret\"}", "<key>Password</key>\n  <string>hunter2secret</string>",
     ])
     func noSecretIsShown(_ text: String) {
         let shown = SecretText.redacted(text, hidesUnnamed: true)
