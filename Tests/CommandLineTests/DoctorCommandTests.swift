@@ -53,6 +53,10 @@ import Testing
         ),
         ("token", "token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln"),
         ("report", "check.json", #"{"schema": "sealward.ats-check/1", "os": "macos26", "targets": []}"#),
+        (
+            "app-scan", "report.json",
+            #"{"version": "v4.4.0", "info_plist": "<plist><dict><key>NSAppTransportSecurity</key>", "ats_analysis": {"ats_findings": [{"issue": "NSExceptionDomains"#
+        ),
         ("expo-project", "app.json", #"{"expo": {"name": "shop"}}"#),
         ("expo-project", "app.config.js", "export default { expo: { name: makeName() } }"),
         (

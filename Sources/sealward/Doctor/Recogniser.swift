@@ -263,6 +263,12 @@ struct Recogniser: Sendable {
             } || input.head.dropFirst(4).starts(with: "ftyp".utf8)
         },
         Recogniser(
+            "app-scan", "a report of MobSF, which judges each key of the Info.plist alone",
+            .named(
+                "the Info.plist of the app is its member info_plist: `jq -r .info_plist REPORT.json > Info.plist`, then `sealward ats lint Info.plist`"
+            )
+        ) { Input.begins($0.head, "{") && $0.has("\"ats_analysis\"") },
+        Recogniser(
             "report", "a document of this program",
             .named("what was found stands in it; to find it again, name what it is about")
         ) { $0.json?.member("schema")?.text?.hasPrefix("sealward.") == true },
