@@ -54,6 +54,13 @@ enum SecretText {
                 continue
             }
             let word = Array(run)
+            // What is hidden already stays as it is.
+            if result.last == UInt8(ascii: "("), word.elementsEqual("hidden".utf8) {
+                result += word
+                if state == .beforeValue { state = .insideValue }
+                afterScheme = false
+                continue
+            }
             if afterScheme, let end = userEnd(rest) {
                 result += hidden.utf8
                 rest = rest[end...]
