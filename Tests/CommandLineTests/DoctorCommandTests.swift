@@ -53,6 +53,9 @@ import Testing
         ),
         ("token", "token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln"),
         ("report", "check.json", #"{"schema": "sealward.ats-check/1", "os": "macos26", "targets": []}"#),
+        ("cut-print", "console.txt", "<Buffer a3 63 66 6d 74 6f 61 70 70 6c 65 ... 5195 more bytes>\n"),
+        ("cut-print", "console.txt", "5245 bytes\n"),
+        ("cut-print", "console.txt", "{length = 5245, bytes = 0xa363666d 746f6170 ... edc03be80c382fe4 }"),
         (
             "app-scan", "report.json",
             #"{"version": "v4.4.0", "info_plist": "<plist><dict><key>NSAppTransportSecurity</key>", "ats_analysis": {"ats_findings": [{"issue": "NSExceptionDomains"#
@@ -583,6 +586,7 @@ import Testing
         let shown = SecretText.redacted(text, hidesUnnamed: true)
         #expect(shown.contains("(hidden)"))
         for secret in ["hunter2secret", "abcDEF123", "eyJz", "9f86d0"] { #expect(!shown.contains(secret), "\(shown)") }
+        #expect(SecretText.redacted(shown, hidesUnnamed: true) == shown)
         let plain =
             "NSExceptionAllowsInsecureHTTPLoads of URLSession: for api.example.com: the token is gone, see TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
         #expect(SecretText.redacted(plain, hidesUnnamed: true) == plain)

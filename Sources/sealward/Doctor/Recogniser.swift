@@ -365,6 +365,9 @@ struct Recogniser: Sendable {
             "hash", "32 bytes: a key identifier or a hash",
             .named("give it to `sealward attest verify ATTESTATION --key-id KEY-ID` with the attestation")
         ) { $0.isBytes([32]) && !$0.has("\"attestation\"") && !$0.has("\"assertion\"") },
+        Recogniser("cut-print", "a print of bytes that leaves some out", .named(PastedBytes.printAll)) {
+            PastedBytes.isCutPrint($0.head)
+        },
         explained,
         Recogniser(
             "openssl-output", "the output of `openssl s_client`, which negotiates and trusts otherwise than an app",
