@@ -54,6 +54,7 @@ import Testing
         ("token", "token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln"),
         ("report", "check.json", #"{"schema": "sealward.ats-check/1", "os": "macos26", "targets": []}"#),
         ("cut-print", "console.txt", "<Buffer a3 63 66 6d 74 6f 61 70 70 6c 65 ... 5195 more bytes>\n"),
+        ("xcode-settings", "Release.xcconfig", "PRODUCT_NAME = Shop\nAPI_HOST = api.example.com\n"),
         ("cut-print", "console.txt", "5245 bytes\n"),
         ("cut-print", "console.txt", "{length = 5245, bytes = 0xa363666d 746f6170 ... edc03be80c382fe4 }"),
         (

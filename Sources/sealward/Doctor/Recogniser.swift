@@ -281,6 +281,10 @@ struct Recogniser: Sendable {
                 kind.has($0.name) && kind.isMeant($0.head) && kind.isRead($0.head)
             }
         } + [
+            Recogniser(
+                "xcode-settings", "an .xcconfig without a setting for the Info.plist",
+                .named("it gives values to $(NAME): `sealward ats lint Info.plist --xcconfig FILE`")
+            ) { $0.ends([".xcconfig"]) && $0.list == nil },
             Recogniser("xcode-project", "the project file of Xcode", lint) {
                 $0.ends([".pbxproj", ".xcconfig"]) || ProjectFile.isXcodeProject($0.head)
             },
