@@ -558,6 +558,18 @@ import Testing
         #expect(!run.output.contains("c2lnbmF0dXJl"), "\(run.output)")
     }
 
+    /// Names with dots are no hosts, and a URL is one of any scheme and on standard input too.
+    @Test(
+        arguments: [
+            (["DCError.invalidKey"], nil, "explained"), (["1.2.840.113635.100.8.2"], nil, "explained"),
+            (["com.example.shop"], nil, "unknown"), (["wss://127.0.0.1:1/"], nil, "server"),
+            (["HTTPS://127.0.0.1:1/"], nil, "server"), ([], "https://127.0.0.1:1/\n", "server"),
+        ] as [([String], String?, String)])
+    func hostsAreToldFromNames(_ words: [String], _ input: String?, _ what: String) throws {
+        let run = try doctor(words, input: input)
+        #expect(items(run).first?["what"] as? String == what, "\(run.output)")
+    }
+
     /// A link that leads out of a folder is not followed.
     @Test func nothingOutsideIsRead() throws {
         try FileManager.default.createDirectory(atPath: folder.path("in"), withIntermediateDirectories: true)

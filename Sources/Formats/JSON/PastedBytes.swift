@@ -59,7 +59,8 @@ package struct PastedBytes: Sendable, Equatable {
                     code: .malformedBase64,
                     reason: pasted.wereText
                         ? MalformedInput.madeText
-                        : "letters that are not those of base64: expected text, for example base64 of \(wanted.words)")
+                        : "\(pasted.isEmpty ? "nothing" : "letters that are not those of base64"): expected text, for example base64 of \(wanted.words)"
+                )
             }
             self.init(pasted, [])
             return
