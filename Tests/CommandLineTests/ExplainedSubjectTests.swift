@@ -190,6 +190,22 @@ import Testing
         #expect(run.status == 2 && run.output.contains(sentence), "\(run.output)\(run.errors)")
     }
 
+    /// Ports, lines of sources, statuses of processes, and what is logged for each load.
+    @Test(arguments: [
+        "Error: connect 127.0.0.1:3000", "Error: listen EADDRINUSE: address already in use :::3000",
+        "error at App.swift:1022", "Command CodeSign failed with a nonzero exit code 1",
+        "error: connection to 10.0.0.1 port 1200 failed",
+        "nw_proxy_resolver_create_parsed_array [C1 proxy pac] Evaluation error: NSURLErrorDomain: -1003",
+    ])
+    func otherNumbersAreNoErrors(_ text: String) {
+        #expect(ExplainedSubject(text) == nil)
+    }
+
+    @Test(arguments: ["code:1022", "NSURLErrorDomain:1022", "error:-1022", "NSURLErrorDomain Code: 1022"])
+    func numbersBehindAColonAre(_ text: String) {
+        #expect(ExplainedSubject(text)?.title.contains("-1022") == true)
+    }
+
     @Test(arguments: ["App Check 999", "receipt 1003"]) func aStatusOfAnotherServiceIsNoErrorOfALoad(
         _ words: String
     ) throws {

@@ -79,7 +79,7 @@ struct LogEvidence: Sendable {
     // MARK: - One line
 
     /// Nil if the line says nothing about a failure.
-    init?(_ text: ArraySlice<UInt8>, _ found: LogLine, number: Int) {
+    init?(_ text: ArraySlice<UInt8>, _ found: LogLine, number: Int, hiding hide: (String) -> String) {
         let scan = Scan(bytes: text)
         // The file that configures the proxy is evaluated for each load, whatever becomes of the load.
         if scan.contains("nw_proxy_resolver") { return nil }
@@ -108,7 +108,8 @@ struct LogEvidence: Sendable {
         quote = Quote(
             rank: rank,
             text: LogEvidence.quote(
-                text, from: phrases.first { !LogPhrase.all[$0.phrase].codes.isEmpty }?.start ?? text.startIndex),
+                text, from: phrases.first { !LogPhrase.all[$0.phrase].codes.isEmpty }?.start ?? text.startIndex,
+                hiding: hide),
             line: number)
         let namesOther = phrases.contains { LogPhrase.all[$0.phrase].namesOther }
         place = found.place ?? (found.isCutOff || namesOther ? nil : scan.place)
@@ -159,19 +160,22 @@ struct LogEvidence: Sendable {
     }
 
     /// The part of a line that says it: the whole of a short one.
-    private static func quote(_ text: ArraySlice<UInt8>, from start: Int) -> String {
+    private static func quote(
+        _ text: ArraySlice<UInt8>, from start: Int, hiding hide: (String) -> String
+    ) -> String {
         let limit = 160
         let whole = text.drop { $0 <= 0x20 }
-        guard whole.count > limit else { return String(decoding: whole, as: UTF8.self).trimmed() }
-        var before = whole[..<max(start, whole.startIndex)]
+        guard whole.count > limit else { return hide(String(decoding: whole, as: UTF8.self).trimmed()) }
+        var before = Array(hide(String(decoding: whole[..<max(start, whole.startIndex)], as: UTF8.self)).utf8)[...]
         let isCut = before.count > 40
         if isCut {
             // Words are not cut, unless there is no blank.
             let near = before.suffix(40)
             before = near.firstIndex(of: 0x20).map { near[$0...].dropFirst() } ?? near
         }
-        let part = String(decoding: whole[before.startIndex...].prefix(limit), as: UTF8.self).trimmed()
-        return (isCut ? "..." : "") + part + "..."
+        let after = whole.dropFirst(max(0, start - whole.startIndex)).prefix(limit - before.count)
+        let part = String(decoding: before + after, as: UTF8.self)
+        return (isCut ? "..." : "") + part.trimmed() + "..."
     }
 
     // MARK: - Several lines

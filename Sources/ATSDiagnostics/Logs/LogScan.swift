@@ -258,8 +258,8 @@ extension Scan {
             for _ in 0..<4 {
                 guard let url = Scan(bytes: text).value(after: words, until: Array(" \"',;)}>]".utf8)) else { break }
                 text = text[url.endIndex...]
-                // An address at the end of a sentence.
-                let end = url.prefix(2000).lastIndex { $0 != UInt8(ascii: ".") } ?? url.startIndex
+                // An address at the end of a sentence, or before a colon.
+                let end = url.prefix(2000).lastIndex { !".:".utf8.contains($0) } ?? url.startIndex
                 let whole = Array("\(words)".utf8) + url[...end]
                 if let place = Scan.place(ofLoad: whole[...]) { return place }
             }

@@ -51,7 +51,7 @@ struct ExplainCodeCommand: WorkingCommand {
         if let subject = ExplainedSubject(what) {
             return ({ CodeCatalog.json(subject) }, { subject.text }, subject.isKnown ? .clean : .undetermined)
         }
-        var log = DeviceLog()
+        var log = DeviceLog { SecretText.redacted($0, hidesUnnamed: false) }
         log.read(Array(what.utf8))
         let report = log.report()
         return report.failures.isEmpty ? nil : ({ report.json }, { report.text }, .clean)

@@ -29,17 +29,24 @@ enum SecretText {
         var result: [UInt8] = []
         var rest = withoutKeys(text).utf8[...]
         var (state, isCookie, afterScheme) = (State.plain, false, false)
+        // The mark of quotation that a value began with.
+        var mark: UInt8?
         while let first = rest.first {
             let isPart = isWordByte(first)
             let run = rest.prefix { isWordByte($0) == isPart }
             rest = rest[run.endIndex...]
             guard isPart else {
                 let gives = run.contains(UInt8(ascii: "=")) || run.contains(UInt8(ascii: ":"))
-                if run.contains(0x0A) {
+                let opens = run.last.map(isQuote) == true
+                // A value in JSON or a property list may be on the line after its name.
+                if run.contains(0x0A), state != .behindName || !opens && run.last != UInt8(ascii: "<") {
                     state = .plain
                 } else if state == .behindName, gives || run.last == UInt8(ascii: ">") {
                     state = .beforeValue
-                } else if state == .insideValue, !gives, run.contains(where: isCookie ? isQuote : endsValue) {
+                    mark = opens ? run.last : nil
+                } else if state == .insideValue, !gives,
+                    mark.map(run.contains) ?? run.contains(where: isCookie ? isQuote : endsValue)
+                {
                     state = .plain
                 }
                 result += run
@@ -47,6 +54,13 @@ enum SecretText {
                 continue
             }
             let word = Array(run)
+            // What is hidden already stays as it is.
+            if result.last == UInt8(ascii: "("), word.elementsEqual("hidden".utf8) {
+                result += word
+                if state == .beforeValue { state = .insideValue }
+                afterScheme = false
+                continue
+            }
             if afterScheme, let end = userEnd(rest) {
                 result += hidden.utf8
                 rest = rest[end...]

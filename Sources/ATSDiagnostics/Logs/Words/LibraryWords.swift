@@ -175,6 +175,8 @@ enum LibraryWords {
     /// What OpenSSL says about a chain, in `openssl s_client`, curl, Python, Ruby and others.
     private static let openSSL: [(String, [Code])] = [
         ("wrong version number", [.netNotTLS]), ("packet length too long", [.netNotTLS]),
+        ("EOF occurred in violation of protocol", [.netClosed]), ("unexpected eof while reading", [.netClosed]),
+        ("dh key too small", [.tlsHandshakeFailed]), ("unsafe legacy renegotiation", [.tlsHandshakeFailed]),
         ("SSL23_GET_SERVER_HELLO:unknown protocol", [.netNotTLS, .tlsVersionTooLow]),
         (":unsupported protocol", [.tlsVersionTooLow]), (":no protocols available", [.tlsVersionTooLow]),
         ("ee key too small", [.trustWeakKey]), ("EE certificate key too weak", [.trustWeakKey]),
