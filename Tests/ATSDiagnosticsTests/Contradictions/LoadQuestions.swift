@@ -107,7 +107,7 @@ struct LoadQuestions {
             explain: said, check: before, rows: rows(report), exhaustiveRows: rows(exhaustive),
             exhaustive: LoadAnswer(try #require(exhaustive.decisive)), fetch: LoadAnswer(fetch),
             isHandshakeAlone: decisive.notes.contains { $0.code == .noteLoadNotMade }, edits: edits,
-            cutOff: cutOff(findings, try LoadURL(load.url).host), log: logged(decisive))
+            cutOff: load.isSupported ? cutOff(findings, try LoadURL(load.url).host) : [], log: logged(decisive))
     }
 
     /// What `log` says of the line that an app's console has for the error; nothing for causes that are none of a load.
@@ -231,8 +231,7 @@ struct LoadQuestions {
             }
         }
         let fixer = PlistFixer(subject) { try? PlistReader.read($0) }
-        // UNDETERMINED on a system that the app does not run on says nothing of the fix.
-        if !fixer.steps.isEmpty, load.isSupported || before.result == "FAIL" {
+        if !fixer.steps.isEmpty, load.isSupported {
             let name = fixer.steps.map { "\($0.finding.rule) \($0.action)" }.joined(separator: ", ")
             try await tried(name, .noBetter, fixer.text, "lint --fix")
         }
