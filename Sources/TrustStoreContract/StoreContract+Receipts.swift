@@ -77,6 +77,7 @@ extension StoreContract {
         try expect(history.first?.storedAt, is: Sample.now + 100)
         try expect(try await store.receipts(of: id, limit: 1).map(\.receipt), is: [newer])
         try expect(try await store.key(id)?.riskMetric, is: 4)
+        try expect(try await store.key(id)?.receiptExpiresAt, is: newer.expiresAt)
         let events = try await store.history(of: id, limit: 10)
         try expect(events.map(\.code), is: [nil, nil, "receipt.older", "receipt.older", "receipt.older"])
     }

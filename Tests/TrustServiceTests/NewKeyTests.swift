@@ -56,6 +56,24 @@ import Vocabulary
         }
     }
 
+    /// Apple's receipts are good for three months.
+    @Test func aReceiptThatExpiredIsAReasonAndNoPoint() async throws {
+        try await RunningService.with { (service: RunningService) async throws -> Void in
+            let phone = await Phone(service)
+            let keyId = try await phone.attested()
+            func token() async throws -> Reply {
+                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))
+            }
+            let young = try await token()
+            #expect(young["reasons"] == .array([.string("newKey")]))
+            service.clock.advance(86_400 * 80)
+            #expect(try await token()["reasons"] == .array([]))
+            service.clock.advance(86_400 * 20)
+            let old = try await token()
+            #expect(old["reasons"] == .array([.string("receiptOld")]) && old["tier"] == young["tier"])
+        }
+    }
+
     /// What is refused for another reason counts nothing, and what the limit refuses may be sent again.
     @Test func aRefusedRegistrationCountsNothing() async throws {
         let settings = try configuration { $0.limits.newKeysPerUser = 1 }

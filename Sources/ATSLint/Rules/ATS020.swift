@@ -18,7 +18,8 @@ extension RuleCatalog {
         citation: .apple(ATSKey.certificateTransparency, read: "2026-11-21"),
         fixDescription: "removes the key if the minimum system is known and no system since reads it",
         fires: .domain(
-            "<key>NSRequiresCertificateTransparency</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"
+            "<key>NSRequiresCertificateTransparency</key><true/><key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>",
+            root: "<key>MinimumOSVersion</key>\n<string>16.0</string>"
         ),
         passes: .domain("<key>NSExceptionMinimumTLSVersion</key><string>TLSv1.3</string>"),
         notApplicable: Example(ats: "<key>NSAllowsLocalNetworking</key>\n<true/>"),

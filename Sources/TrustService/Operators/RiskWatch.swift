@@ -74,6 +74,7 @@ struct RiskWatch: Sendable {
         var signals = RiskSignals()
         signals.isNewKey = now.timeIntervalSince(key.attestedAt) < RiskWatch.youth
         signals.isRestored = key.restoredAt != nil
+        signals.hasOldReceipt = key.receiptExpiresAt.map { $0 < now } ?? false
         signals.metric = key.riskMetric
         signals.baseline = baselines[key.app]
         signals.largestCounterGap = Int(key.largestGap)

@@ -8,11 +8,12 @@ extension StoredKey {
     static let columns = """
         id, public_key, app, identity, environment, simulated, user_name, attestation_digest, validation_category,
         bundle_version, os_version, attested_at, counter, largest_gap, last_used_at, revoked_at, risk_metric,
-        restored_at
+        restored_at,
+        (SELECT expires_at FROM key_receipts WHERE key_id = attested_keys.id ORDER BY created_at DESC LIMIT 1)
         """
 
     /// How many columns ``columns`` names.
-    static let columnCount = 18
+    static let columnCount = 19
 
     /// The app of a key and when it was revoked, locked against others.
     static let revocation: SQLText = "SELECT app, revoked_at FROM attested_keys WHERE id = $1 {lock}"
@@ -38,7 +39,8 @@ extension StoredKey {
         self.init(
             record, attestedAt: try row.date(11), counter: try row.counter(12), largestGap: try row.counter(13),
             lastUsedAt: try row.optionalDate(14), revokedAt: try row.optionalDate(15),
-            riskMetric: try row.optionalInteger(16).map(Int.init), restoredAt: try row.optionalDate(17))
+            riskMetric: try row.optionalInteger(16).map(Int.init), restoredAt: try row.optionalDate(17),
+            receiptExpiresAt: try row.optionalDate(18))
     }
 }
 

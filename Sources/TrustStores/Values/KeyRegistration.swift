@@ -60,7 +60,8 @@ public struct KeyRegistration: Sendable, Equatable {
     public func stored(at instant: Date) -> StoredKey {
         StoredKey(
             record, attestedAt: StoreTime.date(StoreTime.milliseconds(instant)), counter: 0, largestGap: 0,
-            lastUsedAt: nil, revokedAt: nil, riskMetric: receipt.riskMetric)
+            lastUsedAt: nil, revokedAt: nil, riskMetric: receipt.riskMetric,
+            receiptExpiresAt: receipt.expiresAt.map { StoreTime.date(StoreTime.milliseconds($0)) })
     }
 
     /// The outcome of a second object for the same key: the first registration stays, whatever the second one says.

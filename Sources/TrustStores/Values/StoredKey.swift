@@ -81,11 +81,13 @@ public struct StoredKey: Sendable, Equatable {
     public internal(set) var riskMetric: Int?
     /// When the key was last made good again after a revocation; nil if it never was.
     public internal(set) var restoredAt: Date?
+    /// When the newest receipt expires; nil if it does not say.
+    public internal(set) var receiptExpiresAt: Date?
 
     /// A key as a store reads it back, with all that has happened since.
     public init(
         _ record: KeyRecord, attestedAt: Date, counter: UInt32, largestGap: UInt32, lastUsedAt: Date?, revokedAt: Date?,
-        riskMetric: Int?, restoredAt: Date? = nil
+        riskMetric: Int?, restoredAt: Date? = nil, receiptExpiresAt: Date? = nil
     ) {
         self.record = record
         self.attestedAt = attestedAt
@@ -95,6 +97,7 @@ public struct StoredKey: Sendable, Equatable {
         self.revokedAt = revokedAt
         self.riskMetric = riskMetric
         self.restoredAt = restoredAt
+        self.receiptExpiresAt = receiptExpiresAt
     }
 
     /// A member of ``record``.

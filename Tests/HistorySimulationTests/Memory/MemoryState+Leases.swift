@@ -45,6 +45,7 @@ extension MemoryState {
                         keyId: lease.key.id, receipt: record, storedAt: StoreTime.date(StoreTime.milliseconds(instant)))
                 )
                 if let metric = record.riskMetric { entry.key = entry.key.measured(metric) }
+                entry.key = entry.key.expiring(record.expiresAt)
             }
         case .later(let next, let code):
             entry.nextRefresh = StoreTime.milliseconds(next)

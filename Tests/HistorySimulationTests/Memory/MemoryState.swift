@@ -183,6 +183,13 @@ extension StoredKey {
         return key
     }
 
+    /// With a newer receipt, which expires then.
+    func expiring(_ expiry: Date?) -> StoredKey {
+        var key = self
+        key.receiptExpiresAt = expiry.map { StoreTime.date(StoreTime.milliseconds($0)) }
+        return key
+    }
+
     func measured(_ metric: Int) -> StoredKey {
         var key = self
         key.riskMetric = metric

@@ -78,6 +78,7 @@ public struct RiskScore: Sendable, Equatable {
         ]
         reasons =
             (signals.isNewKey ? ["newKey"] : [])
+            + (signals.hasOldReceipt ? ["receiptOld"] : [])
             + named.filter { entry in found.contains { $0.code == entry.code } }.map(\.name)
             + (signals.isRestored ? ["restored"] : [])
     }

@@ -18,6 +18,8 @@ public struct RiskSignals: Sendable, Equatable {
     package var baseline: MetricBaseline?
     /// The key is so young that nothing speaks for it yet. It costs no points.
     package var isNewKey = false
+    /// The newest receipt has expired: what Apple said of the device is months old. It costs no points.
+    package var hasOldReceipt = false
     /// The key was revoked once, and restored. It costs no points.
     package var isRestored = false
     /// The largest jump of the counter.
