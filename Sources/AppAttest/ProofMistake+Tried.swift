@@ -227,7 +227,10 @@ extension AttestationVerifier {
             if let other = others.first(where: { expected.elementsEqual(SHA256.hash(data: $0.bytes)) }) {
                 refusal.reason = "the key identifier is SHA-256 of \(other.name), not of the 65 bytes of the point"
             }
-        case .attestEnvironmentMismatch: refusal.mistake = .environment
+        case .attestEnvironmentMismatch:
+            let named = AttestationAAGUID(object.authenticatorData.credential?.aaguid ?? [])
+            let isOther = refusal.compared.first?.expected == AttestationEnvironment.production.rawValue
+            refusal.mistake = named == .sandbox && !isOther ? .sandboxIdentifier : .environment
         default: break
         }
         return refusal

@@ -153,6 +153,10 @@ extension ProofMistake {
         "environment", "the key was made in the other environment",
         "allow the environment of the build: builds from TestFlight, the App Store and enterprise distribution make production keys, whatever the entitlement says, and builds from Xcode make development keys, unless it says production (on macOS 27 they make production keys too)"
     )
+    static let sandboxIdentifier = ProofMistake(
+        "environment",
+        "the key names its environment `appattestsandbox`, which Apple documents and no known device sends",
+        "if you trust where it comes from, accept it as development with --accept-sandbox-identifier")
     static let appIdPrefix = ProofMistake(
         "app-id-prefix", "the bundle identifier is right and the prefix before it is another, or missing",
         "use the App ID prefix of the app, which is not always the team ID: it is the first part of application-identifier in the entitlements"

@@ -154,7 +154,14 @@ import Vocabulary
         let stage = try Stage(app: SimulatedApp("ABCDE12345.com.example.app", distribution: .development))
         let object = try stage.authority.attest(stage.request, at: stage.instant, fault: .sandboxEnvironment).object
         var policy = AttestationPolicy()
-        #expect(try await stage.verdict(object, policy).code == "attest.environment.mismatch")
+        guard case .refused(let refusal) = try await stage.verdict(object, policy) else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(refusal.code == "attest.environment.mismatch")
+        // The environment is right, and only the option is missing.
+        let explained = try stage.verifier().explained(refusal, of: object, clientDataHash: stage.hash)
+        #expect(explained.mistake?.action.contains("--accept-sandbox-identifier") == true, "\(explained)")
         policy.acceptsSandboxIdentifier = true
         #expect(try await stage.verdict(object, policy).accepted?.environment == .development)
     }

@@ -240,6 +240,25 @@ import Vocabulary
         #expect(verdict.refusal?.reason.contains("leaf comes first") == true, "\(verdict.refusal?.reason ?? "")")
     }
 
+    /// A root is shown where it is another, and not where something else is wrong below the right one.
+    @Test func rootsAreComparedByName() async throws {
+        let stage = try Stage()
+        let verifier = AttestationVerifier(
+            apps: [try stage.identity], environments: [stage.environment],
+            roots: try AttestationRoots(pem: stage.authority.receiptRootPEM), receiptRoots: nil)
+        let object = try stage.authority.attest(stage.request, at: stage.instant).object
+        let other = await verifier.verify(
+            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
+        #expect(other.refusal?.code == "attest.chain.untrusted")
+        let compared = try #require(other.refusal?.compared.first)
+        #expect(compared.expected?.hasPrefix("CN=SIMULATED Root CA - G3, O=") == true, "\(compared)")
+        #expect(compared.found?.hasPrefix("CN=SIMULATED App Attestation Root CA, O=") == true, "\(compared)")
+        let leaf = try stage.authority.attest(stage.request, at: stage.instant, fault: .leafIsAuthority).object
+        let below = try await stage.verdict(leaf).refusal
+        #expect(
+            below?.code == "attest.chain.untrusted" && below?.compared.isEmpty == true, "\(String(describing: below))")
+    }
+
     /// A signer of its own: the nonce taken for the digest, and a signature of 64 bytes.
     @Test func signersOfOnesOwnAreNamed() throws {
         let stage = try Stage()
