@@ -593,7 +593,9 @@ import Testing
         "AWS_SECRET_ACCESS_KEY=a/hunter2secret/b", #"let token: String = "hunter2secret""#, "redis://:hunter2secret@a",
         "<key>Password</key><string>hunter2secret</string>", #"<add key="Password" value="hunter2secret"/>"#,
         "https://user:a@hunter2secret@a.example/", #"{"password": "of hunter2secret words", "a": 1}"#,
-        "{\"token\":\n  \"hunter2secret\"}", "<key>Password</key>\n  <string>hunter2secret</string>",
+        "Authorization: token hunter2secret, https://a.example/", #"password="a \"hunter2secret\" word hunter2secret""#,
+        #"{\"passcode\": \"a hunter2secret word\"}"#, "{\"token\":\n  \"hunter2secret\"}",
+        "<key>Password</key>\n  <string>hunter2secret</string>",
     ])
     func noSecretIsShown(_ text: String) {
         let shown = SecretText.redacted(text, hidesUnnamed: true)
