@@ -558,6 +558,15 @@ import Testing
         #expect(!run.output.contains("c2lnbmF0dXJl"), "\(run.output)")
     }
 
+    /// A file with holes, alone and in a folder.
+    @Test(arguments: ["in/large.plist", "in"]) func moreThanTheLimitIsNotRead(_ what: String) throws {
+        try FileManager.default.createDirectory(atPath: folder.path("in"), withIntermediateDirectories: true)
+        #expect(FileManager.default.createFile(atPath: folder.path("in/large.plist"), contents: nil))
+        #expect(truncate(folder.path("in/large.plist"), 513 << 20) == 0)
+        let run = try doctor([what])
+        #expect(run.status == 2 && run.output.contains("has more than 512 MiB"), "\(run.output)")
+    }
+
     /// Names with dots are no hosts, and a URL is one of any scheme and on standard input too.
     @Test(
         arguments: [

@@ -121,6 +121,12 @@ struct DoctorCommand: WorkingCommand {
 
     /// A file, or standard input for `-`.
     private func diagnose(file path: String, named name: String) async -> DoctorItem {
+        if path != "-", let size = SystemFile.status(of: path, followingLinks: true)?.st_size, size > Self.byteLimit {
+            return DoctorItem(
+                unknown: "file", from: name,
+                "has more than \(Self.byteLimit >> 20) MiB: name a part of it; `sealward ats log` reads logs of any size"
+            )
+        }
         do throws(InputFault) {
             if path == "-" { try InputFile.keepStandardInput(limit: Self.byteLimit) }
             let input = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
@@ -294,7 +300,7 @@ struct FolderSurvey {
             if isOther { others.append(path) }
             // Safe: both are bounded by the limit, which ends the sum.
             if isOther || Self.readSuffixes.contains(where: name.hasSuffix) {
-                bytes += min(size, DoctorCommand.byteLimit)
+                bytes += min(size, DoctorCommand.byteLimit + 1)
             }
             if label == nil, size < DoctorCommand.headBytes, ProjectFile.mayBe(name),
                 let head = try? InputFile.open(path).contents(limit: DoctorCommand.headBytes)
