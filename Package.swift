@@ -111,7 +111,7 @@ let package = Package(
         .library(name: "SealwardHummingbird", targets: ["SealwardHummingbird", "TrustTokens"]),
         .library(name: "TrustStoreContract", targets: ["TrustStoreContract", "TrustStores"]),
         // For the packages Fuzz and Benchmarks: nothing in these modules is public.
-        .library(name: "SealwardInternals", targets: ["ATSLint", "HTTPService", "Reporting", "Formats"]),
+        .library(name: "SealwardInternals", targets: ["ATSLint", "HTTPService", "Formats"]),
     ],
     // What a client does not ask for is not resolved: `.package(url: ..., traits: ["Attest"])` for the verifier alone.
     traits: [
@@ -153,11 +153,10 @@ let package = Package(
         library("PropertyLists", ["Formats", "Vocabulary", "CIconv"]),
 
         // Layer 1
-        library("Reporting", ["Formats", "Vocabulary"]),
         library("AppTransportSecurity", ["PropertyLists", "Formats", "TLSModel", "Vocabulary"]),
         library(
             "ATSLint",
-            ["AppTransportSecurity", "PropertyLists", "Reporting", "Formats", "TLSModel", "Vocabulary", "CZlib"]),
+            ["AppTransportSecurity", "PropertyLists", "Formats", "TLSModel", "Vocabulary", "CZlib"]),
         library("AppAttest", ["AttestTrait", "Vocabulary", "Formats", .x509, .asn1, .crypto]),
         library("DeviceCheckBits", ["Formats", "Vocabulary"]),
         library("TrustTokens", ["AttestTrait", "Formats", "Vocabulary", .crypto]),
@@ -224,7 +223,7 @@ let package = Package(
         library(
             "ATSDiagnostics",
             [
-                "AppTransportSecurity", "PropertyLists", "Reporting", "Formats", "TLSModel", "TLSProbe", "ATSClient",
+                "AppTransportSecurity", "PropertyLists", "Formats", "TLSModel", "TLSProbe", "ATSClient",
                 "Vocabulary", .httpTypes, .nioCore, .nioPosix,
             ]
         ),
@@ -234,7 +233,7 @@ let package = Package(
             "TrustService",
             [
                 "CContracts", "TrustTokens", "AppAttest", "ConnectionAdmission", "DeviceCheckBits", "TrustStores",
-                "AppleServices", "Vocabulary", "HTTPService", "Reporting", "Formats", "TLSModel",
+                "AppleServices", "Vocabulary", "HTTPService", "Formats", "TLSModel",
                 .lifecycle, .logging, .crypto, .cryptoExtras, .httpTypes, .tracing,
             ],
             resources: [.embedInCode("Console/console.css")]
@@ -269,7 +268,7 @@ let package = Package(
             name: "sealward",
             dependencies: [
                 "ToolsTrait",
-                "TLSModel", "Vocabulary", "Formats", "Reporting", "PropertyLists", "AppTransportSecurity", "ATSLint",
+                "TLSModel", "Vocabulary", "Formats", "PropertyLists", "AppTransportSecurity", "ATSLint",
                 "AppAttest",
                 "DeviceCheckBits", "TrustTokens", "TLSProbe", "ATSClient", "TrustStores",
                 "AppleServices", "TrustStoresPostgres",
@@ -292,7 +291,6 @@ let package = Package(
         tests(of: "Vocabulary"),
         tests(of: "Formats", ["Vocabulary", .crypto]),
         tests(of: "PropertyLists", ["Vocabulary"]),
-        tests(of: "Reporting", ["Formats", "Vocabulary"]),
         tests(of: "AppTransportSecurity", ["PropertyLists", "TLSModel", "Vocabulary"]),
         tests(
             of: "ATSLint",
@@ -374,7 +372,7 @@ let package = Package(
         .testTarget(
             name: "WalkthroughTests",
             dependencies: [
-                "AppTransportSecurity", "PropertyLists", "Formats", "Reporting", "TLSModel", "Vocabulary", "ATSClient",
+                "AppTransportSecurity", "PropertyLists", "Formats", "TLSModel", "Vocabulary", "ATSClient",
                 "TLSProbe",
                 "ATSDiagnostics", "ATSLint",
                 "AppAttest", "DeviceCheckBits", "AppleServices", "DeviceSimulator", "AppleSimulator",

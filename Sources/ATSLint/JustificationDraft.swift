@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppTransportSecurity
+import Formats
 import PropertyLists
-import Reporting
 import TLSModel
 import Vocabulary
 

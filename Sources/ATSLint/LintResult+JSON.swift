@@ -3,7 +3,6 @@
 
 import AppTransportSecurity
 package import Formats
-package import Reporting
 import Vocabulary
 
 extension LintResult {

@@ -215,8 +215,8 @@ enum HandshakeEvaluation {
             notes.append(
                 Cause(
                     .noteClientCertificateRequested,
-                    "The server asks for a client certificate and goes on without one. Several apps then ask their user for one or fail, and an "
-                        + "answer with status 403 becomes NSURLErrorDomain -1206.",
+                    "The server asks for a client certificate. Where it goes on without one, several apps still ask their user for one or fail, and "
+                        + "an answer with status 403 becomes NSURLErrorDomain -1206.",
                     citation: .certificateRequest, kind: .note))
         }
         return notes

@@ -69,7 +69,7 @@ package enum RuleExplanations {
             .noteStapleUnusable, "the stapled OCSP response cannot be trusted, and why", .server,
             "let the server fetch a new response, or turn stapling off"),
         .init(
-            .noteClientCertificateRequested, "the server asks for a client certificate and goes on without one",
+            .noteClientCertificateRequested, "the server asks for a client certificate, and may go on without one",
             .server,
             "do not ask for one where apps load that have none; a 403 becomes -1206"),
         .init(

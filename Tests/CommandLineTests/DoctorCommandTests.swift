@@ -406,6 +406,17 @@ import Testing
         }
     }
 
+    /// Names and values that look like options are given on as what they are.
+    @Test func nothingFromOutsideIsAnOption() throws {
+        for name in ["-a.plist", "--output=b.plist"] {
+            try "<key>NSAllowsArbitraryLoads</key>\n<true/>\n".write(
+                toFile: folder.path(name), atomically: true, encoding: .utf8)
+            let item = try #require(try items(doctor(["--", name])).first)
+            #expect(item["verdict"] as? String == "cause" && item["from"] as? String == name, "\(item)")
+            #expect((item["next"] as? [String])?.first?.hasSuffix(" ./\(name)") == true, "\(item)")
+        }
+    }
+
     /// Numbers need no `--`, and the words of one error are one.
     @Test(arguments: [
         ["-1022"], ["-1200 NSURLErrorDomain"], ["NSURLErrorDomain", "-1200"], ["com.apple.devicecheck.error", "3"],
@@ -446,6 +457,10 @@ import Testing
             (
                 ["keyId": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="], 1, "attest.key-id.mismatch", "expected",
                 nil
+            ),
+            (
+                ["clientDataHash": "", "challenge": "--"], 2, nil, "decides the rest: the challenge",
+                "--challenge CHALLENGE"
             ),
             (["bundleId": ""], 2, nil, "decides the rest: the app ID", "--app-id PREFIX.BUNDLE"),
             (["bundleId": "com.example.other"], 1, "attest.app-id.mismatch", "1234567890.com.example.other", nil),

@@ -145,6 +145,15 @@ import Testing
         return (run.status, String(decoding: run.output, as: UTF8.self), run.notes)
     }
 
+    @Test func severalCodesAreAllExplained() throws {
+        let codes = ["assert.counter.replayed", "attest.key-id.mismatch", "receipt.expired"]
+        let run = try ProgramRun(["explain"] + codes)
+        #expect(run.status == 0)
+        for code in codes { #expect(run.output.contains("\(code)\n\nmeans "), "\(run.output)") }
+        let document = try ProgramRun(["explain"] + codes + ["--format", "json"])
+        #expect((document.json["codes"] as? [[String: Any]])?.compactMap { $0["code"] as? String } == codes)
+    }
+
     @Test(arguments: subjects)
     func whatPeopleHaveIsExplained(_ words: [String], _ expected: String) async {
         let run = await Self.explained(words)

@@ -246,6 +246,9 @@ import Vocabulary
             for path in ["/console/sign-in", "/console/console.css"] {
                 let other = try get(path, ["Host: evil.example", "Sec-Fetch-Site: same-origin"])
                 #expect(other.status == 421 && other.body.contains("request.other-host"))
+                // The host of a target in absolute form is the one that counts.
+                #expect(try get("http://evil.example\(path)", [here]).status == 421)
+                #expect(try get("http://localhost\(path)", ["Host: evil.example"]).status == 200)
                 for header in [
                     "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site", "Origin: http://evil.example",
                 ] {
@@ -261,6 +264,7 @@ import Vocabulary
                 #expect(try get("/metrics", headers).status == 401)
                 #expect(try get("/metrics", headers + [token]).status == 200)
             }
+            #expect(try get("http://evil.example/metrics", [here]).status == 401)
             for host in [here, "Host: console.example.com"] { #expect(try get("/metrics", [host]).status == 200) }
             #expect(try get("/v1/keys?user=a", ["Host: evil.example", token]).status == 200)
             #expect(try get("/readyz", ["Host: evil.example", "Origin: http://evil.example"]).status == 200)

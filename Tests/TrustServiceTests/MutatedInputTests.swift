@@ -110,7 +110,7 @@ import Vocabulary
             let head = HTTPRequestHead(version: .http1_1, method: .POST, uri: target, headers: fields)
             _ = RequestHeadRule.isReadable(head)
             _ = RequestHeadRule.wantsContinue(head, bodyLimit: 65536)
-            let path = RequestHeadRule.originForm(target) ?? target
+            let path = RequestHeadRule.originForm(head)?.uri ?? target
             if case .route(_, let parameters) = table.match(method: "GET", path: path) {
                 for value in parameters.values { #expect((1...256).contains(value.utf8.count)) }
             }

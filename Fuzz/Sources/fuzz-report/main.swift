@@ -3,7 +3,6 @@
 
 import Formats
 import FuzzDriver
-import Reporting
 import Vocabulary
 
 /// Every format of a report about a file whose path, keys and texts are the input. Nothing may crash, no format that has lines may get

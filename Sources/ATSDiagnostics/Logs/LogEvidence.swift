@@ -36,6 +36,8 @@ struct LogEvidence: Sendable {
     /// Whether a socket of the app failed (CFStream, Network): ATS judges loads of URLs alone.
     private var isOfSocket = false
     var isSocket: Bool { isOfSocket && urlError == nil && playerError == nil }
+    /// Whether device management loaded, and no app with code and a dictionary of its own.
+    var isManagement = false
     /// A TLS alert, and whether the other side sent it.
     var alert: (number: UInt8, isReceived: Bool)?
     var sentence: LogSentence?
@@ -114,6 +116,11 @@ struct LogEvidence: Sendable {
         task = found.task.map { Array($0.prefix { $0 != 0x22 && $0 != 0x27 }) }
         connection = scan.connection
         (process, thread) = scan.process
+        isManagement =
+            scan.isManagement
+            || phrases.contains { phrase in
+                SystemWords.management.contains { $0.hasSameBytes(as: LogPhrase.all[phrase.phrase].words) }
+            }
         addDetails(scan)
     }
 
@@ -233,6 +240,7 @@ struct LogEvidence: Sendable {
         joined.hasSentCertificate = hasSentCertificate || other.hasSentCertificate
         joined.isWebView = isWebView || other.isWebView
         joined.isOfSocket = isOfSocket || other.isOfSocket
+        joined.isManagement = isManagement || other.isManagement
         joined.chain = Array((chain + other.chain.filter { !chain.contains($0) }).prefix(8))
         joined.quote = other.quote.rank < quote.rank ? other.quote : quote
         joined.line = min(line, other.line)

@@ -50,9 +50,9 @@ enum LogJudge {
             fix: [
                 evidence.place == nil
                     ? "load https: find the http:// URL that the app loads, the log does not name it"
-                    : "load https://\(host)/, and serve https there",
-                "where the server cannot: \(permission(evidence.place?.host))",
+                    : "load https://\(host)/, and serve https there"
             ]
+                + (evidence.isManagement ? [] : ["where the server cannot: \(permission(evidence.place?.host))"])
                 + emulatorHint(evidence)
                 + (evidence.isWebView
                     ? ["pages of any host, in a web view: \(ATSKey.arbitraryLoadsInWebContent) = YES"] : [])
@@ -481,7 +481,13 @@ enum LogJudge {
                 "a root of your own: \(AppTrust.installing)"
             )
         }
-        if evidence.isSocket, anchors.contains(first) {
+        if evidence.isManagement {
+            if isAnchorOpen {
+                fix.append(
+                    "device management itself loads this, so no delegate and no exception of ATS counts: the device must trust the root before it asks the server (a profile of its own that is installed first, or anchor_certs in Automated Device Enrollment)"
+                )
+            }
+        } else if evidence.isSocket, anchors.contains(first) {
             fix.append(
                 "if the app's code is to accept it, its own setting is enough (the verify block of Network, kCFStreamSSLValidatesCertificateChain of CFStream, or that of the library): ATS asks nothing of sockets"
             )

@@ -4,7 +4,6 @@
 import AppTransportSecurity
 import Formats
 import PropertyLists
-import Reporting
 import TLSModel
 import Vocabulary
 

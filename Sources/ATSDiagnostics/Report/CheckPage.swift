@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import AppTransportSecurity
+package import Formats
 package import FoundationEssentials
 import PropertyLists
-package import Reporting
 import TLSModel
 import Vocabulary
 

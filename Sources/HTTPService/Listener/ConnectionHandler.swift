@@ -85,11 +85,10 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch (unwrapInboundIn(data), phase) {
-        case (.head(var head), .first), (.head(var head), .idle):
-            guard RequestHeadRule.isReadable(head), let target = RequestHeadRule.originForm(head.uri) else {
+        case (.head(let received), .first), (.head(let received), .idle):
+            guard RequestHeadRule.isReadable(received), let head = RequestHeadRule.originForm(received) else {
                 return unreadable(context)
             }
-            head.uri = target
             requests += 1
             isReading = true
             // The decoder reads nothing after a request that asks for another protocol, so the client must know that nothing will be answered.

@@ -56,23 +56,25 @@ enum RequestHeadRule {
         return isCurrent(head) ? hosts == 1 : codings == 0
     }
 
-    /// The target as a path: without scheme and authority, which clients send to proxies and servers must take (RFC 9112, section 3.2.2).
+    /// The head with a path as its target: scheme and authority, which clients send to proxies and servers must take, are taken off, and the
+    /// authority is the `Host`, whatever was in that field (RFC 9112, section 3.2.2).
     ///
     /// nil for what is neither a path, nor `*`, nor an URL of HTTP.
-    static func originForm(_ target: String) -> String? {
-        let bytes = target.utf8
-        if bytes.first == UInt8(ascii: "/") || target == "*" { return target }
+    static func originForm(_ head: HTTPRequestHead) -> HTTPRequestHead? {
+        let bytes = head.uri.utf8
+        if bytes.first == UInt8(ascii: "/") || head.uri == "*" { return head }
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
-            ["http", "https"].contains(target[..<colon].lowercased())
+            ["http", "https"].contains(head.uri[..<colon].lowercased())
         else { return nil }
         let rest = bytes[bytes.index(after: colon)...]
         guard rest.starts(with: "//".utf8) else { return nil }
-        let hostAndPath = rest.dropFirst(2)
-        guard let start = hostAndPath.firstIndex(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") }) else {
-            return "/"
-        }
-        let path = String(Substring(hostAndPath[start...]))
-        return path.utf8.first == UInt8(ascii: "/") ? path : "/" + path
+        let authority = rest.dropFirst(2).prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+        guard authority.count <= fieldLimit else { return nil }
+        let path = String(Substring(bytes[authority.endIndex...]))
+        var head = head
+        head.uri = path.utf8.first == UInt8(ascii: "/") ? path : "/" + path
+        head.headers.replaceOrAdd(name: "host", value: String(Substring(authority)))
+        return head
     }
 
     /// Whether the client waits for `100 Continue`, and may have it.

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import Formats
 import FoundationEssentials
 import HTTPService
-import Reporting
 import TrustStores
 import Vocabulary
 

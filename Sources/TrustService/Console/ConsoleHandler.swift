@@ -1,10 +1,10 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Formats
 import FoundationEssentials
 import HTTPService
 import HTTPTypes
-import Reporting
 import TrustStores
 import TrustTokens
 import Vocabulary

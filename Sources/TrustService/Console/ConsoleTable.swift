@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppAttest
+import Formats
 import FoundationEssentials
-import Reporting
 import Vocabulary
 
 /// Numbers and instants as the console writes them.

@@ -5,7 +5,6 @@ import ATSDiagnostics
 import ArgumentParser
 import Formats
 import FoundationEssentials
-import Reporting
 import Vocabulary
 
 struct HistoryCommand: WorkingCommand {

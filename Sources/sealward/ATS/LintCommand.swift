@@ -6,7 +6,6 @@ import AppTransportSecurity
 import ArgumentParser
 import Formats
 import FoundationEssentials
-import Reporting
 import Vocabulary
 
 struct LintCommand: WorkingCommand {

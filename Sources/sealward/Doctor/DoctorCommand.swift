@@ -72,8 +72,10 @@ struct DoctorCommand: WorkingCommand {
     private func diagnose(_ one: String) async -> [DoctorItem] {
         if one == "-" { return await withLog(diagnose(file: "-", named: "standard input"), of: "-") }
         if SystemFile.status(of: one, followingLinks: true) != nil {
-            return InfoPlistSearch.isFolder(one)
-                ? await diagnose(folder: one) : await withLog(diagnose(file: one, named: one), of: one)
+            // To the commands that it is given to, its name must be no option.
+            let path = one.hasPrefix("-") ? "./" + one : one
+            return InfoPlistSearch.isFolder(path)
+                ? await diagnose(folder: path) : await withLog(diagnose(file: path, named: one), of: path)
         }
         if let target = Self.target(one) {
             return [await hand(["ats", "check", target], ("server", "a server"), from: one)]

@@ -17,7 +17,9 @@ struct ProofRequest {
             var inner: [JSONValue] = []
             for value in open {
                 for member in (value.members ?? []).prefix(Self.limit) {
-                    if let text = member.value.text ?? member.value.integer.map({ String($0) }), !text.isEmpty {
+                    // `--` would end the options of the command.
+                    let text = member.value.text ?? member.value.integer.map { String($0) }
+                    if let text, !text.isEmpty, text != "--" {
                         values.append((member.name.utf8.asciiLowercased.filter(\.isASCIIAlphanumeric), text))
                     } else {
                         inner.append(member.value)

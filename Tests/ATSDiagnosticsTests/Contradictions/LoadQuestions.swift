@@ -36,6 +36,8 @@ struct LoadQuestions {
         var configuration = CheckSession.Configuration()
         configuration.profile = load.profile
         configuration.appDictionary = dictionary
+        // One root that has no server here: as few roots as `fetched` has, and quick to read.
+        configuration.systemRoots = LoopbackServers.repository + "/Tests/Vectors/appattest/Apple_Root_CA_G3.pem"
         switch load.anchor {
         case .system: configuration.systemRoots = servers.authority
         case .app: configuration.appAnchors = [servers.authority]
@@ -99,12 +101,13 @@ struct LoadQuestions {
         var edits = try await remedies(of: decision, fetch, raw, before)
         edits += try await proposals(report, before)
         edits += try await minimized(raw, before)
-        edits += try await linted(subject, before)
+        let findings = Linter.lint(subject).findings
+        edits += try await linted(subject, findings, before)
         return LoadAnswers(
             explain: said, check: before, rows: rows(report), exhaustiveRows: rows(exhaustive),
             exhaustive: LoadAnswer(try #require(exhaustive.decisive)), fetch: LoadAnswer(fetch),
             isHandshakeAlone: decisive.notes.contains { $0.code == .noteLoadNotMade }, edits: edits,
-            cutOff: cutOff(subject, try LoadURL(load.url).host), log: logged(decisive))
+            cutOff: cutOff(findings, try LoadURL(load.url).host), log: logged(decisive))
     }
 
     /// What `log` says of the line that an app's console has for the error; nothing for causes that are none of a load.
@@ -135,8 +138,13 @@ struct LoadQuestions {
             let edited = ATSDictionary(raw.applying(remedies))
             let isDelegated = remedies.contains(where: \.needsDelegate)
             let report = await fetched(edited, withDelegate: isDelegated)
-            // The connection came about, and nothing more is promised: a redirect, or an answer that refuses.
+            // The connection came about, and nothing more is promised: a redirect, an answer, or a certificate that the remedy names.
             if isDelegated, report.hops.count > 1 || report.status != nil { continue }
+            if remedies.contains(where: { $0.effect == .allowsUncertified }),
+                report.because.first?.code == .tlsClientCertificateRequired
+            {
+                continue
+            }
             let isConditional = remedies.contains { $0.effect == .liftsBlock } || command.hasSuffix("explain")
             edits.append(
                 TriedEdit(
@@ -199,7 +207,9 @@ struct LoadQuestions {
     }
 
     /// Advice of `lint` and what `--fix` writes.
-    private func linted(_ subject: LintSubject, _ before: LoadAnswer) async throws -> [TriedEdit] {
+    private func linted(
+        _ subject: LintSubject, _ findings: [LintFinding], _ before: LoadAnswer
+    ) async throws -> [TriedEdit] {
         var edits: [TriedEdit] = []
         func tried(_ edit: String, _ promise: TriedEdit.Promise, _ text: [UInt8], _ command: String) async throws {
             guard let document = try? PlistReader.read(text) else { return }
@@ -209,7 +219,7 @@ struct LoadQuestions {
                     command: command, edit: edit, promise: promise, before: before,
                     after: try await check(ATSDictionary(value))))
         }
-        for finding in Linter.lint(subject).findings.prefix(6) {
+        for finding in findings.prefix(6) {
             for advice in finding.advice.prefix(1) {
                 guard let text = PlistFixer.applied(advice.edits, to: subject.document.source) else { continue }
                 let name = "\(finding.finding.rule) \(finding.finding.fix ?? "")"
@@ -221,15 +231,16 @@ struct LoadQuestions {
             }
         }
         let fixer = PlistFixer(subject) { try? PlistReader.read($0) }
-        if !fixer.steps.isEmpty {
+        // UNDETERMINED on a system that the app does not run on says nothing of the fix.
+        if !fixer.steps.isEmpty, load.isSupported || before.result == "FAIL" {
             let name = fixer.steps.map { "\($0.finding.rule) \($0.action)" }.joined(separator: ", ")
             try await tried(name, .noBetter, fixer.text, "lint --fix")
         }
         return edits
     }
 
-    private func cutOff(_ subject: LintSubject, _ host: String) -> [String] {
-        Linter.lint(subject).findings.map(\.finding.message).filter {
+    private func cutOff(_ findings: [LintFinding], _ host: String) -> [String] {
+        findings.map(\.finding.message).filter {
             $0.contains(" of \(host) has no usable pin") && $0.contains("every connection fails.")
         }
     }
@@ -243,6 +254,7 @@ extension PropertyListValue {
                 switch remedy.value {
                 case "true": .boolean(true)
                 case "false": .boolean(false)
+                case "{}": .dictionary([:])
                 default: .string(remedy.value)
                 }
             return value.setting(Self.path(remedy.keyPath), to: new)

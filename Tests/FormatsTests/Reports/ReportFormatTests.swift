@@ -3,7 +3,6 @@
 
 import Formats
 import Foundation
-import Reporting
 import TestSupport
 import Testing
 import Vocabulary
