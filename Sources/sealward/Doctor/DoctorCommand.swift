@@ -123,7 +123,8 @@ struct DoctorCommand: WorkingCommand {
 
     /// A file, or standard input for `-`.
     private func diagnose(file path: String, named name: String) async -> DoctorItem {
-        if path != "-", let size = SystemFile.status(of: path, followingLinks: true)?.st_size, size > Self.byteLimit {
+        let size = path == "-" ? nil : SystemFile.fileSize(SystemFile.resolved(path) ?? path)
+        if let size, size > Self.byteLimit {
             return DoctorItem(
                 unknown: "file", from: name,
                 "has more than \(Self.byteLimit >> 20) MiB: name a part of it; `sealward ats log` reads logs of any size"
