@@ -573,6 +573,15 @@ import Testing
         #expect(!run.output.contains("c2lnbmF0dXJl"), "\(run.output)")
     }
 
+    /// A file with holes, alone and in a folder.
+    @Test(arguments: ["in/large.plist", "in"]) func moreThanTheLimitIsNotRead(_ what: String) throws {
+        try FileManager.default.createDirectory(atPath: folder.path("in"), withIntermediateDirectories: true)
+        #expect(FileManager.default.createFile(atPath: folder.path("in/large.plist"), contents: nil))
+        #expect(truncate(folder.path("in/large.plist"), 513 << 20) == 0)
+        let run = try doctor([what])
+        #expect(run.status == 2 && run.output.contains("has more than 512 MiB"), "\(run.output)")
+    }
+
     /// Names with dots are no hosts, and a URL is one of any scheme and on standard input too.
     @Test(
         arguments: [
@@ -608,7 +617,9 @@ import Testing
         "AWS_SECRET_ACCESS_KEY=a/hunter2secret/b", #"let token: String = "hunter2secret""#, "redis://:hunter2secret@a",
         "<key>Password</key><string>hunter2secret</string>", #"<add key="Password" value="hunter2secret"/>"#,
         "https://user:a@hunter2secret@a.example/", #"{"password": "of hunter2secret words", "a": 1}"#,
-        "{\"token\":\n  \"hunter2secret\"}", "<key>Password</key>\n  <string>hunter2secret</string>",
+        "Authorization: token hunter2secret, https://a.example/", #"password="a \"hunter2secret\" word hunter2secret""#,
+        #"{\"passcode\": \"a hunter2secret word\"}"#, "{\"token\":\n  \"hunter2secret\"}",
+        "<key>Password</key>\n  <string>hunter2secret</string>",
     ])
     func noSecretIsShown(_ text: String) {
         let shown = SecretText.redacted(text, hidesUnnamed: true)

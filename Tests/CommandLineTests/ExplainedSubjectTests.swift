@@ -121,6 +121,15 @@ import Testing
         (["authData too short, attestation refused"], "malformed.authenticator-data"),
         (["Invalid statement format, App Attest expected"], "attest.format.unknown"),
         (["leaf lacks the App Attest nonce extension"], "attest.nonce.missing"),
+        (
+            [
+                "error: Provisioning profile \"Shop\" doesn't include the com.apple.developer.devicecheck.appattest-environment entitlement."
+            ], "add the capability to the App ID"
+        ),
+        (
+            ["Provisioning profile \"Shop\" doesn't support the App Attest capability."],
+            "add the capability to the App ID"
+        ),
         (["client data hash mismatch (App Attest)"], "attest.nonce.mismatch"),
         (["rpId hash mismatch"], "app-id.mismatch"),
         (["counter must be zero in an attestation"], "attest.counter.not-zero"),

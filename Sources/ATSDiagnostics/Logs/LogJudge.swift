@@ -152,7 +152,7 @@ enum LogJudge {
         if evidence.urlError == -1206 {
             return LogFailure(
                 evidence, .tls, [.tlsClientCertificateRequired],
-                "\(host) asked for a client certificate. CFNetwork makes -1206 also of a 403: then the server only asks for one, and refuses the request itself.",
+                "\(evidence.subject) asked for a client certificate. CFNetwork makes -1206 also of a 403: then the server only asks for one, and refuses the request itself.",
                 fix: [
                     "look for a 403 in the server's log: if there is one, find what it refuses, and answer with another status than 403",
                     "if there is none, the handshake needs it: give the app a certificate of a CA that the server accepts",
@@ -163,7 +163,7 @@ enum LogJudge {
         if alert != nil, codes == [.tlsClientCertificateRequired] {
             return LogFailure(
                 evidence, .tls, codes,
-                "\(host) demands a client certificate and got none (alert certificate_required).")
+                "\(evidence.subject) demands a client certificate and got none (alert certificate_required).")
         }
         let isRejection = codes.contains(.tlsClientCertificateRejected)
         guard evidence.urlError == -1205 || isRejection else { return nil }
@@ -180,7 +180,7 @@ enum LogJudge {
         let doubt = isSent ? "." : ". If the app sent none, the TLS log of the server says what it means."
         return LogFailure(
             evidence, .tls, isSent ? [.tlsClientCertificateRejected] : codes,
-            "\(host) refuses the certificate that the app sent as its own\(name)\(reason)\(doubt)",
+            "\(evidence.subject) refuses the certificate that the app sent as its own\(name)\(reason)\(doubt)",
             fix: LogExplanations.explanation(of: .tlsClientCertificateRejected).map { [$0.action] } ?? [])
     }
 

@@ -123,6 +123,13 @@ struct DoctorCommand: WorkingCommand {
 
     /// A file, or standard input for `-`.
     private func diagnose(file path: String, named name: String) async -> DoctorItem {
+        let size = path == "-" ? nil : SystemFile.fileSize(SystemFile.resolved(path) ?? path)
+        if let size, size > Self.byteLimit {
+            return DoctorItem(
+                unknown: "file", from: name,
+                "has more than \(Self.byteLimit >> 20) MiB: name a part of it; `sealward ats log` reads logs of any size"
+            )
+        }
         do throws(InputFault) {
             if path == "-" { try InputFile.keepStandardInput(limit: Self.byteLimit) }
             let input = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
@@ -296,7 +303,7 @@ struct FolderSurvey {
             if isOther { others.append(path) }
             // Safe: both are bounded by the limit, which ends the sum.
             if isOther || Self.readSuffixes.contains(where: name.hasSuffix) {
-                bytes += min(size, DoctorCommand.byteLimit)
+                bytes += min(size, DoctorCommand.byteLimit + 1)
             }
             if label == nil, size < DoctorCommand.headBytes, ProjectFile.mayBe(name),
                 let head = try? InputFile.open(path).contents(limit: DoctorCommand.headBytes)

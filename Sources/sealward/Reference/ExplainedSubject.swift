@@ -47,6 +47,8 @@ extension ExplainedSubject {
                 action: mistake.action, next: ["sealward attest verify --help"])
         } else if has("token") || has("bit") || has("timestamp"), let found = ExplainedSubject.deviceCheck(bytes) {
             self = found
+        } else if has("provisioning profile"), has("appattest-environment") || has("app attest") {
+            self = ExplainedSubject.profileWithoutAttest
         } else if has("appattest-environment")
             || ExplainedSubject.environments.contains(where: { $0.utf8.elementsEqual(letters) })
         {
@@ -151,6 +153,15 @@ extension ExplainedSubject {
         else { return nil }
         return ExplainedSubject(title: "an answer of DeviceCheck", row, ["sealward devicecheck query --help"])
     }
+
+    /// What Xcode says when it signs.
+    private static let profileWithoutAttest = ExplainedSubject(
+        title: "a provisioning profile that does not permit the app's App Attest entitlement",
+        means:
+            "the App ID had no App Attest capability when the profile was made, or the profile has another value than the .entitlements file; the app was not built",
+        action:
+            "add the capability to the App ID (developer.apple.com, Identifiers, or Signing & Capabilities in Xcode), and make or download the profile again",
+        next: ["sealward doctor NAME.mobileprovision"])
 
     static let attestEnvironment = ExplainedSubject(
         title: "com.apple.developer.devicecheck.appattest-environment, and the AAGUID of an attestation",

@@ -12,7 +12,8 @@ enum SecretText {
     private static let names = [
         "authorization", "password", "passwd", "pwd", "passphrase", "secret", "token", "apikey", "accesskey",
         "privatekey",
-        "credential", "cookie", "sessionid", "session", "signature", "sig", "authkey", "bearer",
+        "credential", "credentials", "cookie", "sessionid", "session", "signature", "sig", "authkey", "bearer",
+        "passcode", "otp", "secretkey",
     ]
     private static let beginnings = [
         "eyJ", "AKIA", "ghp_", "gho_", "github_pat_", "glpat-", "sk_live_", "sk-", "xox", "AIza",
@@ -29,8 +30,9 @@ enum SecretText {
         var result: [UInt8] = []
         var rest = withoutKeys(text).utf8[...]
         var (state, isCookie, afterScheme) = (State.plain, false, false)
-        // The mark of quotation that a value began with.
-        var mark: UInt8?
+        // The mark of quotation that a value began with, and whether it was escaped.
+        var mark: (byte: UInt8, isEscaped: Bool)?
+        var isAuthorization = false
         while let first = rest.first {
             let isPart = isWordByte(first)
             let run = rest.prefix { isWordByte($0) == isPart }
@@ -43,9 +45,9 @@ enum SecretText {
                     state = .plain
                 } else if state == .behindName, gives || run.last == UInt8(ascii: ">") {
                     state = .beforeValue
-                    mark = opens ? run.last : nil
+                    mark = opens ? run.last.map { ($0, run.dropLast().last == UInt8(ascii: "\\")) } : nil
                 } else if state == .insideValue, !gives,
-                    mark.map(run.contains) ?? run.contains(where: isCookie ? isQuote : endsValue)
+                    mark.map({ ends(run, $0) }) ?? run.contains(where: isCookie ? isQuote : endsValue)
                 {
                     state = .plain
                 }
@@ -70,19 +72,23 @@ enum SecretText {
             let lowered = word.asciiLowercased
             if introducers.contains(where: { lowered.elementsEqual($0.utf8) }) {
                 result += word
+                isAuthorization = false
                 if let next = rest.first, [0x20, 0x09, UInt8(ascii: "\\")].contains(next) { state = .beforeValue }
                 continue
             }
             switch state {
             case .beforeValue, .insideValue:
                 result += hidden.utf8
-                state = .insideValue
+                // `Authorization: token 5f2a...`: a scheme, whatever it is called, and what is secret.
+                state = isAuthorization && rest.first == 0x20 ? .beforeValue : .insideValue
+                isAuthorization = false
             // `"name": "Cookie", "value": "..."` and `<key>Password</key><string>...`.
             case .behindName where ["key", "value", "string"].contains(where: { lowered.elementsEqual($0.utf8) }):
                 result += word
             case .plain, .behindName:
                 let letters = lowered.filter(\.isASCIIAlphanumeric)
                 isCookie = letters.ends(with: "cookie".utf8)
+                isAuthorization = letters.ends(with: "authorization".utf8)
                 // What stands behind `URLSession:` is no session of a site.
                 let isName = word.count <= 64 && !letters.ends(with: "urlsession".utf8)
                 state = isName && names.contains { letters.ends(with: $0.utf8) } ? .behindName : .plain
@@ -90,6 +96,11 @@ enum SecretText {
             }
         }
         return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Whether what follows a word ends a value in marks of quotation; one that is escaped otherwise than the first is a part of it.
+    private static func ends(_ run: Substring.UTF8View.SubSequence, _ mark: (byte: UInt8, isEscaped: Bool)) -> Bool {
+        zip([0] + Array(run), run).contains { $1 == mark.byte && ($0 == UInt8(ascii: "\\")) == mark.isEscaped }
     }
 
     private static func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
