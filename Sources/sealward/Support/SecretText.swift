@@ -11,15 +11,17 @@ enum SecretText {
     /// Names after which a value is a secret, in lower case without `-` and `_`.
     private static let names = [
         "authorization", "password", "passwd", "pwd", "passphrase", "secret", "token", "apikey", "accesskey",
-        "privatekey",
+        "privatekey", "passcode", "sessid",
         "credential", "cookie", "sessionid", "session", "signature", "sig", "authkey", "bearer",
     ]
     private static let beginnings = [
         "eyJ", "AKIA", "ghp_", "gho_", "github_pat_", "glpat-", "sk_live_", "sk-", "xox", "AIza",
     ]
 
-    /// Words after which a blank is enough: schemes of HTTP, and options of curl.
-    private static let introducers = ["bearer", "basic", "-u", "--user", "--proxy-user"]
+    /// The same, as whole words.
+    private static let shortNames = ["pass", "pw", "otp"]
+    /// Words after which a blank is enough, as after an option with such a name: schemes of HTTP, and options of curl.
+    private static let introducers = ["bearer", "basic", "-u", "--user", "--proxy-user", "-b"]
 
     /// Where a reader of a text is.
     private enum State { case plain, behindName, beforeValue, insideValue }
@@ -54,12 +56,23 @@ enum SecretText {
                 continue
             }
             let lowered = word.asciiLowercased
-            if introducers.contains(where: { lowered.elementsEqual($0.utf8) }) {
+            let letters = lowered.filter(\.isASCIIAlphanumeric)
+            // What stands behind `URLSession:` is no session of a site.
+            let isName =
+                word.count <= 64 && !letters.ends(with: "urlsession".utf8)
+                && (names.contains { letters.ends(with: $0.utf8) }
+                    || shortNames.contains { letters.elementsEqual($0.utf8) })
+            if introducers.contains(where: { lowered.elementsEqual($0.utf8) })
+                || isName && word.first == UInt8(ascii: "-") && [.plain, .behindName].contains(state)
+            {
                 result += word
-                if let next = rest.first, [0x20, 0x09, UInt8(ascii: "\\")].contains(next) { state = .beforeValue }
+                if let next = rest.first, " \t\\=".utf8.contains(next) { state = .beforeValue }
                 continue
             }
             switch state {
+            // As Swift prints a value that may be absent.
+            case .beforeValue where lowered.elementsEqual("optional".utf8) && rest.first == UInt8(ascii: "("):
+                result += word
             case .beforeValue, .insideValue:
                 result += hidden.utf8
                 state = .insideValue
@@ -67,11 +80,8 @@ enum SecretText {
             case .behindName where ["key", "value", "string"].contains(where: { lowered.elementsEqual($0.utf8) }):
                 result += word
             case .plain, .behindName:
-                let letters = lowered.filter(\.isASCIIAlphanumeric)
                 isCookie = letters.ends(with: "cookie".utf8)
-                // What stands behind `URLSession:` is no session of a site.
-                let isName = word.count <= 64 && !letters.ends(with: "urlsession".utf8)
-                state = isName && names.contains { letters.ends(with: $0.utf8) } ? .behindName : .plain
+                state = isName ? .behindName : .plain
                 result += isSecret(word, hidesUnnamed: hidesUnnamed) ? Array(hidden.utf8) : word
             }
         }
