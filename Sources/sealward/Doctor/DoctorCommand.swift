@@ -15,8 +15,7 @@ struct DoctorCommand: WorkingCommand {
         discussion: """
             WHAT is a URL or host, any file, a folder, or words such as an error; - or nothing is standard input: a pasted log, a part of an \
             Info.plist, an object in base64. It is recognised and given to the command that knows it, whose name is printed. A file or folder \
-            is read and nothing outside of it; of a folder at most \(fileLimit) files and \(byteLimit >> 20) MiB. What looks like a secret is not \
-            shown.
+            is read and nothing outside of it, at most \(fileLimit) files and \(byteLimit >> 20) MiB. What looks like a secret is not shown.
 
             Example:
               sealward doctor Info.plist
