@@ -37,7 +37,7 @@ class Service:
                          "trustSimulator": {"attestationRoot": f"{folder}/a.pem", "receiptRoot": f"{folder}/r.pem"},
                          "tokens": {"issuer": ISSUER, "audience": AUDIENCE, "keyFiles": [f"{folder}/token.pem"]},
                          "apps": [{"id": "shop", "teamId": "SIMTEAM001", "bundleIds": ["com.example.shop"], "binding": "challenge",
-                                   "environments": ["production", "development"]}]}
+                                   "environments": ["production", "development"], "untrusted": "allow"}]}
         self.serve(*words, **settings)
 
     def serve(self, *words, **settings):
@@ -71,6 +71,12 @@ class Service:
         done = subprocess.run([sys.executable, f"{ROOT}/Examples/python-client/client.py", self.base, self.apple, app, f"SIMTEAM001.com.example.{app}",
                                use, environment], capture_output=True, text=True)
         return sys.exit(done.stdout + done.stderr) if done.returncode else done.stdout.split()[-1]
+
+    def untrusted_token(self, app="shop"):
+        """A token of a caller that cannot attest."""
+        app = f"{self.base}/v1/apps/{app}"
+        challenge = post(f"{app}/challenges", {"purpose": "attest"})["challenge"]
+        return post(f"{app}/tokens/untrusted", {"reason": "unsupported", "challenge": challenge})["token"]
 
     def app_check_token(self, app):
         """A token that a new key gets as App Check's client in Objective-C asks for it, and the key."""

@@ -98,10 +98,11 @@ struct ChainVerifier: Sendable {
 
     /// The roots that were trusted, and the issuer that an intermediate names.
     func comparedIssuer(of der: ArraySlice<UInt8>) -> [ComparedValue] {
-        let roots = anchors.certificates.prefix(4).map { $0.subject.description }.joined(separator: " or ")
+        let roots = anchors.encoded.prefix(4).compactMap { (try? CertificateSummary(der: $0))?.subject }
         return [
             ComparedValue(
-                "root", expected: roots, found: (try? CertificateSummary(der: der))?.issuer.terminalSafe(limit: 200))
+                "root", expected: roots.joined(separator: " or ").terminalSafe(limit: 800),
+                found: (try? CertificateSummary(der: der))?.issuer.terminalSafe(limit: 200))
         ]
     }
 

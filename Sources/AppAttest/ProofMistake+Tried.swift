@@ -41,7 +41,7 @@ extension ProofMistake {
         guard let clientData, clientData.count <= largestClientData else { return tries + others }
         let encoded = Base64.encode(clientData)
         tries += [
-            Tried(mistake: .unhashed, hash: clientData),
+            Tried(mistake: .unhashed, hash: clientData), Tried(mistake: .unhashed, hash: Array(encoded.utf8)),
             Tried(mistake: .base64TextHashed, hash: hashed(encoded.utf8)),
             Tried(mistake: .hexHashed, hash: hashed(clientData.hexadecimal().utf8)),
         ]
@@ -57,10 +57,9 @@ extension ProofMistake {
         if let decoded = Base64.decode(given) ?? Base64.decodeURL(given), !decoded.isEmpty {
             tries.append(Tried(mistake: .base64TextHashed, hash: hashed(decoded)))
             tries.append(Tried(mistake: .hashedTwice, hash: decoded))
-            let isURL = Base64.decode(given) == nil
-            let other = isURL ? Base64.encode(decoded) : Base64.encodeURL(decoded)
-            tries.append(
-                Tried(mistake: .otherText("base64url without padding, the other base64"), hash: hashed(other.utf8)))
+            tries += base64Forms(decoded).map {
+                Tried(mistake: .otherText("another form of base64: base64url, or without padding"), hash: hashed($0))
+            }
         }
         // Hexadecimal digits that were read as base64.
         if let decoded = encoded.hexadecimalBytes, !decoded.isEmpty {
@@ -74,14 +73,30 @@ extension ProofMistake {
             tries += challenge.map { Tried(mistake: .unhashed, hash: $0) }
         }
         tries += others
-        tries.append(Tried(mistake: .base64TextHashed, hash: hashed(Base64.encodeURL(clientData).utf8)))
+        tries += utf16(text ?? encoded).map { Tried(mistake: .otherText("the text in UTF-16"), hash: hashed($0)) }
+        tries += base64Forms(clientData).dropFirst().map { Tried(mistake: .base64TextHashed, hash: hashed($0)) }
         return Array(tries.prefix(mostTries))
+    }
+
+    /// The forms of base64, the standard one with padding first: base64url, and both without padding or with it.
+    private static func base64Forms(_ bytes: [UInt8]) -> [[UInt8]] {
+        let (standard, url) = (Base64.encode(bytes), Base64.encodeURL(bytes))
+        let padding = standard.utf8.count - url.utf8.count
+        let forms = [standard, url, String(standard.dropLast(padding)), url + String(repeating: "=", count: padding)]
+        return forms.map { Array($0.utf8) }
+    }
+
+    /// A text in UTF-16 of both orders, without and with a byte order mark.
+    private static func utf16(_ text: String) -> [[UInt8]] {
+        let little = text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }
+        let big = text.utf16.flatMap { [UInt8($0 >> 8), UInt8(truncatingIfNeeded: $0)] }
+        return [little, big, [0xFF, 0xFE] + little, [0xFE, 0xFF] + big]
     }
 
     /// A text that the other side may have hashed instead, and the mistake.
     fileprivate typealias OtherText = (mistake: ProofMistake, text: [UInt8])
 
-    /// A text that is no JSON, as it is changed on its way: by a line break, in quotes, as a member of an object, in UTF-16, in other letters.
+    /// A text that is no JSON, as it is changed on its way: by a line break, in quotes, as a member of an object, in other letters.
     private static func changed(_ text: String) -> [OtherText] {
         let trimmed = text.trimmed()
         let quote = UInt8(ascii: "\"")
@@ -97,7 +112,6 @@ extension ProofMistake {
                 .otherText("the text as a member `challenge` of JSON"),
                 JSONValue.object([.init("challenge", .string(text))]).encoded(pretty: false)
             ),
-            (.otherText("the text in UTF-16"), text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] }),
             (.otherText("capital letters"), Array((text == lower ? text.uppercased() : lower).utf8)),
             (.otherText("a line break of Windows at the end"), Array((text + "\r\n").utf8)),
             (.otherText("a byte order mark"), [0xEF, 0xBB, 0xBF] + text.utf8),
@@ -113,8 +127,10 @@ extension ProofMistake {
             }
             if found.utf8.starts(with: (app.applicationId + ".").utf8) { return .appIdContinued }
             guard let bundle = try? AppIdentity(found).bundleId.utf8 else { continue }
-            // The prefix is another, or was left out.
-            if bundle.elementsEqual(app.bundleId.utf8) || bundle.elementsEqual(app.applicationId.utf8) {
+            // The prefix is another, was left out, or is there twice.
+            if bundle.elementsEqual(app.bundleId.utf8) || bundle.elementsEqual(app.applicationId.utf8)
+                || found.utf8.elementsEqual(app.bundleId.utf8)
+            {
                 return .appIdPrefix
             }
         }
@@ -287,33 +303,42 @@ private struct JSONText {
     }
 
     /// The same JSON as other encoders write it, the most usual first: with slashes escaped or not, without white space or with a blank
-    /// after each comma and colon, over several lines, with the members in alphabetical order, with letters instead of escapes, with a line
-    /// break, in quotes; and the challenge in it alone.
+    /// after each comma and colon, over several lines, with the members in alphabetical order, with letters instead of escapes or the other way
+    /// round, with a line break, in quotes; at most 16, and the challenge in it alone.
     var rewritten: [ProofMistake.OtherText] {
         let plain = Array(text.replacing(#"\/"#, with: "/").utf8)
         let compact = plain.withoutJSONSpace(separator: [])
         let sorted = value.sorted.encoded(pretty: false)
         let read = value.encoded(pretty: false)
+        let (letters, sortedLetters) = (read.escapingLetters, sorted.escapingLetters)
         let texts = [
-            Array(text.utf8), compact.escapingSlashes, compact, sorted.escapingSlashes, sorted,
-            compact.withoutJSONSpace(separator: [0x20]), sorted.withoutJSONSpace(separator: [0x20]),
+            Array(text.utf8), Array(text.utf8) + [0x0A], compact.escapingSlashes, compact, read.escapingSlashes, read,
+            sorted.escapingSlashes, sorted, compact.withoutJSONSpace(separator: [0x20]),
+            sorted.withoutJSONSpace(separator: [0x20]),
+            // PHP, and Python in three usual ways.
+            letters.escapingSlashes, letters.withoutJSONSpace(separator: [0x20]), sortedLetters,
+            sortedLetters.withoutJSONSpace(separator: [0x20]),
             // JSON.stringify, Gson and Python, and then Swift.
             compact.laidOut(indent: 2, colon: ": "), compact.laidOut(indent: 4, colon: ": "),
             read.escapingSlashes.laidOut(indent: 2, colon: " : "),
-            sorted.escapingSlashes.laidOut(indent: 2, colon: " : "),
-            Array(text.utf8) + [0x0A], read.escapingSlashes, read, JSONValue.string(text).encoded(pretty: false),
+            sorted.escapingSlashes.laidOut(indent: 2, colon: " : "), JSONValue.string(text).encoded(pretty: false),
             read.withoutJSONSpace(separator: [0x20]), read.laidOut(indent: 2, colon: ": "),
             read.laidOut(indent: 4, colon: ": "), plain, plain.escapingSlashes, Array(text.utf8) + [0x0D, 0x0A],
             [0xEF, 0xBB, 0xBF] + text.utf8,
         ]
         var known: Set<[UInt8]> = [given]
-        var others: [ProofMistake.OtherText] = texts.filter { known.insert($0).inserted }.map { (.jsonRewritten, $0) }
+        var others: [ProofMistake.OtherText] = texts.filter { known.insert($0).inserted }.prefix(Self.mostTexts).map {
+            (.jsonRewritten, $0)
+        }
         let alone = (challenge ?? []).map {
             (ProofMistake.otherText("the challenge alone, without the JSON around it"), $0)
         }
         others.insert(contentsOf: alone, at: min(3, others.count))
         return others
     }
+
+    /// The most other texts of the same JSON that are tried.
+    private static let mostTexts = 16
 
     /// The challenge in the JSON: the bytes that it is the base64 of, if it is one, and its text.
     var challenge: [[UInt8]]? {
@@ -341,6 +366,14 @@ extension JSONValue {
 extension [UInt8] {
     /// JSON with a backslash before each slash.
     fileprivate var escapingSlashes: [UInt8] { flatMap { $0 == UInt8(ascii: "/") ? [UInt8(ascii: "\\"), $0] : [$0] } }
+
+    /// JSON without letters that are not ASCII, each as `\\u` and four digits.
+    fileprivate var escapingLetters: [UInt8] {
+        String(decoding: self, as: UTF8.self).utf16.flatMap { unit -> [UInt8] in
+            guard unit >= 0x80 else { return [UInt8(truncatingIfNeeded: unit)] }
+            return Array(#"\u"#.utf8) + [UInt8(unit >> 8), UInt8(truncatingIfNeeded: unit)].hexadecimal().utf8
+        }
+    }
 
     /// JSON without white space between its tokens, and with `separator` after each comma and colon.
     fileprivate func withoutJSONSpace(separator: [UInt8]) -> [UInt8] {

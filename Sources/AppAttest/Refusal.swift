@@ -151,7 +151,7 @@ extension ProofMistake {
         "send the assertion as generateAssertion returned it; a simulator must encode the signature in DER")
     static let environment = ProofMistake(
         "environment", "the key was made in the other environment",
-        "allow the environment of the build: builds from TestFlight, the App Store and enterprise distribution make production keys, whatever the entitlement says, and builds from Xcode make development keys (on macOS 27 production keys too)"
+        "allow the environment of the build: builds from TestFlight, the App Store and enterprise distribution make production keys, whatever the entitlement says, and builds from Xcode make development keys, unless it says production (on macOS 27 they make production keys too)"
     )
     static let appIdPrefix = ProofMistake(
         "app-id-prefix", "the bundle identifier is right and the prefix before it is another, or missing",

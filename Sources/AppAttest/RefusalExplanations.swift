@@ -16,14 +16,12 @@ package enum RefusalExplanations {
         .init(
             .attestChainExpired, "a certificate has expired", .app,
             "make a new key and attest it; to verify an old object, set --at to a time at which it was valid"),
-        .init(
-            .attestChainNotYetValid, "a certificate is not valid yet", .operator,
-            "correct the clock of the verifying machine"),
+        .init(.attestChainNotYetValid, "a certificate is not valid yet", .operator, clock),
         .init(.attestChainSignature, "a signature in the chain does not verify", .backend, forged),
         .init(.attestNonceMissing, "the leaf has no well-formed nonce", .backend, forged),
         .init(
             .attestNonceMismatch, "the nonce does not match", .developer,
-            "compare the two client data hashes: app and server must hash the same bytes once. An attestation belongs to the one challenge that it was made with: verify it once, keep the key, and ask for assertions afterwards. If all clients fail, suspect your last release"
+            "compare the two client data hashes: app and server must hash the same bytes once. If they are the same, something changed the object: send what attestKey returned. An attestation belongs to the one challenge that it was made with: verify it once, keep the key, and ask for assertions afterwards. If all clients fail, suspect your last release"
         ),
         .init(
             .attestKeyIdMismatch, "the key id is not the hash of the leaf's key", .developer,
@@ -36,7 +34,7 @@ package enum RefusalExplanations {
         .init(.attestCounterNotZero, "the counter is not zero", .backend, forged),
         .init(
             .attestEnvironmentMismatch, "the object belongs to the other environment", .developer,
-            "allow the environment of the build: builds from TestFlight, the App Store and enterprise distribution are always production, whatever the entitlement appattest-environment says; builds from Xcode are development (on macOS 27 production too)"
+            "allow the environment of the build: builds from TestFlight, the App Store and enterprise distribution are always production, whatever the entitlement appattest-environment says; builds from Xcode are development unless it says production (on macOS 27 they are production too)"
         ),
         .init(
             .attestEnvironmentUnknown, "the aaguid is not known", .backend,
@@ -51,12 +49,11 @@ package enum RefusalExplanations {
             .attestExtensionsUnknownShape, "the bytes after the key are not one map of the known form", .backend, newer),
         .init(
             .attestPolicyValidationCategory, "the validation category is not allowed", .operator, category),
-        .init(
-            .attestPolicyBundleVersion, "the bundle version is not allowed", .operator,
-            "to accept this version, add it to allowedBundleVersions"),
+        .init(.attestPolicyBundleVersion, "the bundle version is not allowed", .operator, version),
         .init(
             .attestPolicyAccessControl, "the macOS access control is absent or different", .developer,
-            "create the key with the access control that the policy requires"),
+            "create the key with the access control that the policy requires; only Macs can have it (--require-mac-access-control)"
+        ),
     ]
 
     /// Refused assertions.
@@ -78,9 +75,7 @@ package enum RefusalExplanations {
             newer),
         .init(
             .assertPolicyValidationCategory, "the validation category is not allowed", .operator, category),
-        .init(
-            .assertPolicyBundleVersion, "the bundle version is not allowed", .operator,
-            "to accept this version, add it to allowedBundleVersions"),
+        .init(.assertPolicyBundleVersion, "the bundle version is not allowed", .operator, version),
     ]
 
     /// Refused receipts.
@@ -100,9 +95,7 @@ package enum RefusalExplanations {
         .init(
             .receiptTooOld, "the receipt is older than allowed", .app,
             "send the attestation as soon as it is made; to verify a stored receipt, raise --max-age"),
-        .init(
-            .receiptFromTheFuture, "the receipt was created in the future", .operator,
-            "correct the clock of the verifying machine"),
+        .init(.receiptFromTheFuture, "the receipt was created in the future", .operator, clock),
         .init(.receiptFieldMissing, "a field is missing", .backend, unchanged),
         .init(.receiptFieldDuplicate, "a field occurs twice", .backend, unchanged),
         .init(.receiptFieldInvalid, "a field has an invalid value", .backend, unchanged),
@@ -114,6 +107,7 @@ package enum RefusalExplanations {
             "use the receipt where its key is used: sandbox with development, production with production"),
     ]
 
+    private static let clock = "correct the clock of the verifying machine, or the time of --at"
     private static let send = "send the bytes that attestKey returned, unchanged"
     private static let forged =
         "do not trust the key: no device makes such an object. If all objects are refused so, something changes their bytes on the way: send what attestKey returned, in base64"
@@ -121,6 +115,10 @@ package enum RefusalExplanations {
         "update Sealward if a new system sends it, and report the object; until then the key is not trusted"
     private static let unchanged =
         "store and send receipts as they came, byte for byte, and verify them under Apple Root CA - G3 (--trust-root replaces it). Receipts of iOS 14.0 are signed in another form and are refused although Apple made them; any other that is still refused was changed, or somebody else made it"
+    private static let version =
+        "to accept this version, add it to allowedBundleVersions (--bundle-version). \(absent)"
     private static let category =
-        "to accept such builds, add the category to allowedValidationCategories: 1 system, 2 TestFlight, 3 development, 4 App Store, 5 enterprise or ad hoc, 6 Developer ID, 10 other"
+        "to accept such builds, add the category to allowedValidationCategories (--validation-category): 1 system, 2 TestFlight, 3 development, 4 App Store, 5 enterprise or ad hoc, 6 Developer ID, 10 other. \(absent)"
+    private static let absent =
+        "Systems before iOS 27 name none, and requireExtensions (--require-extensions) refuses them"
 }

@@ -310,7 +310,7 @@ package struct ErrorNumber: Sendable {
         ErrorNumber(stream: -9861, "MissingExtension", "missing extension", [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9862, "BadCertificateStatusResponse", "bad OCSP response", [.tlsHandshakeFailed]),
         ErrorNumber(stream: -9863, "CertificateRequired", "certificate required", [.tlsClientCertificateRequired]),
-        ErrorNumber(stream: -9864, "UnknownPSKIdentity", "unknown PSK identity"),
+        ErrorNumber(stream: -9864, "UnknownPSKIdentity", "unknown PSK identity", [.tlsHandshakeFailed]),
         ErrorNumber(
             stream: -9865, "UnrecognizedName", "unrecognized name; the server has no site of that name",
             [.tlsHandshakeFailed]),
@@ -328,6 +328,7 @@ package struct ErrorNumber: Sendable {
             [.trustWeakSignature]),
         ErrorNumber(
             stream: -9886, "ATSCertificateTrustViolation", "ATS: the chain is not trusted", RefusalNumbers.trust),
+        ErrorNumber(stream: -9890, "EarlyDataRejected", "the peer rejected early data"),
     ]
 
     /// The errors of NSPOSIXErrorDomain, and those of Linux that Dart and Node print on Android.

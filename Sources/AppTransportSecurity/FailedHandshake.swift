@@ -215,22 +215,25 @@ package enum ConnectionCauses {
     /// What an alert of a server may mean where nothing else is known; empty for those of an end in order.
     package static func codes(ofAlert description: UInt8) -> [Code] {
         if description == 116 { return [.tlsClientCertificateRequired] }
-        if AlertMeaning(description) != nil { return [.tlsHandshakeFailed] }
-        return ErrorNumber.stream(URLLoadError.streamCode(ofAlert: description))?.codes ?? []
+        let number = URLLoadError.streamCode(ofAlert: description)
+        // The number of those that have none of their own is also that of what is no TLS.
+        if AlertMeaning(description) != nil || number == -9800 { return [.tlsHandshakeFailed] }
+        return ErrorNumber.stream(number)?.codes ?? []
     }
 
-    /// The alerts of the registry by their number: the name, and the stream code that a client gets. Source: Security, base/SecBase.h.
+    /// The alerts of the registry by their number: the name, and the stream code that a client gets. Source: Security, base/SecBase.h, which has
+    /// none for no_application_protocol.
     static let alerts: [UInt8: (name: String, streamCode: Int)] = [
         0: ("close_notify", -9805), 10: ("unexpected_message", -9819), 20: ("bad_record_mac", -9820),
-        21: ("decryption_failed", -9800), 22: ("record_overflow", -9822), 30: ("decompression_failure", -9800),
+        21: ("decryption_failed", -9821), 22: ("record_overflow", -9822), 30: ("decompression_failure", -9823),
         40: ("handshake_failure", -9824), 42: ("bad_certificate", -9825), 43: ("unsupported_certificate", -9826),
         44: ("certificate_revoked", -9827), 45: ("certificate_expired", -9828), 46: ("certificate_unknown", -9829),
         47: ("illegal_parameter", -9830), 48: ("unknown_ca", -9831), 49: ("access_denied", -9832),
-        50: ("decode_error", -9833), 51: ("decrypt_error", -9834), 60: ("export_restriction", -9800),
+        50: ("decode_error", -9833), 51: ("decrypt_error", -9834), 60: ("export_restriction", -9835),
         70: ("protocol_version", -9836), 71: ("insufficient_security", -9837), 80: ("internal_error", -9838),
-        86: ("inappropriate_fallback", -9800), 90: ("user_canceled", -9839), 100: ("no_renegotiation", -9840),
-        109: ("missing_extension", -9800), 110: ("unsupported_extension", -9800), 112: ("unrecognized_name", -9800),
-        113: ("bad_certificate_status_response", -9800), 115: ("unknown_psk_identity", -9800),
-        116: ("certificate_required", -9800), 120: ("no_application_protocol", -9800),
+        86: ("inappropriate_fallback", -9860), 90: ("user_canceled", -9839), 100: ("no_renegotiation", -9840),
+        109: ("missing_extension", -9861), 110: ("unsupported_extension", -9855), 112: ("unrecognized_name", -9865),
+        113: ("bad_certificate_status_response", -9862), 115: ("unknown_psk_identity", -9864),
+        116: ("certificate_required", -9863), 120: ("no_application_protocol", -9800),
     ]
 }

@@ -31,8 +31,9 @@ package enum AppleExplanations {
             .receiptRefreshThrottled, "too many requests", .operator,
             "ask less often; in the service raise receipts.refreshAfterSeconds"),
         .init(
-            .receiptRefreshUnavailable, "Apple's side is down", .nobody,
-            "ask again later; the service does so by itself"),
+            .receiptRefreshUnavailable, "Apple's service is down or does not answer", .nobody,
+            "ask again later; the service does so by itself. Nothing answers where outgoing connections to port 443 are not allowed"
+        ),
         .init(
             .receiptRefreshUnusable, "the answer is not a newer receipt for this key", .operator,
             "find out what answered: a proxy, or Apple with a new form. The service keeps the stored receipt, and its log has more"

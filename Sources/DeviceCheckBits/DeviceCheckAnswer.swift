@@ -35,12 +35,15 @@ package enum DeviceCheckAnswer {
         return .set(BitPair(bit0: first, bit1: second), lastUpdate: month)
     }
 
-    /// Accepts an answer of status 200 within the limit, whatever its body.
+    /// Accepts an answer of status 200 within the limit, whatever its body, unless that is a page: then something else answered.
     package static func expectSuccess(
         status: Int, body: [UInt8], retryAfter: String? = nil
     ) throws(DeviceCheckFault) {
         guard body.count <= bodyLimit else { throw unusable(.devicecheckAnswerTooLarge, "more than 64 KiB") }
         guard status == 200 else { throw DeviceCheckFault(status: status, body: body, retryAfter: retryAfter) }
+        if body.first(where: { $0 > 0x20 }) == UInt8(ascii: "<") {
+            throw unusable(.devicecheckAnswerNotJSON, "a page and nothing of Apple's")
+        }
     }
 
     /// A short answer as comparable text: lower case, no spaces or line ends around. Long or non-UTF-8 ones are empty.

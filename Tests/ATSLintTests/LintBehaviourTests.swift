@@ -681,6 +681,23 @@ import Vocabulary
         #expect(message?.contains("iOS 9 and OS X 10.11 obey it") == true, "\(message ?? "")")
     }
 
+    @Test("of two keys of 2015 for one thing, the one that systems obeyed is to be renamed, and the other removed")
+    func twoKeysOf2015() throws {
+        func fixes(_ temporary: String, _ thirdParty: String, _ suffix: String) throws -> [String] {
+            let ats =
+                "<key>NSExceptionDomains</key><dict><key>a.example</key><dict><key>NSTemporaryException\(suffix)</key>\(temporary)<key>NSThirdPartyException\(suffix)</key>\(thirdParty)</dict></dict>"
+            return try LintFixtures.lint(ats: ats).findings.filter { $0.finding.rule == "ATS018" }
+                .compactMap { $0.finding.fix?.split(separator: " ").first.map(String.init) }
+        }
+        let switches = try fixes("<true/>", "<true/>", "AllowsInsecureHTTPLoads")
+        #expect(switches == ["Remove", "Rename"])
+        let loosening = try fixes("<false/>", "<true/>", "RequiresForwardSecrecy")
+        #expect(loosening == ["Rename", "Remove"])
+        let versions = ["TLSv1.0", "TLSv1.2", "TLSv1.3"].map { "<string>\($0)</string>" }
+        #expect(try fixes(versions[0], versions[1], "MinimumTLSVersion") == ["Remove", "Rename"])
+        #expect(try fixes(versions[0], versions[2], "MinimumTLSVersion") == ["Rename", "Remove"])
+    }
+
     @Test("App Review's question about any minimum version stands in the draft, with its date")
     func justificationOfAnyMinimum() throws {
         func draft(_ ats: String) throws -> String {

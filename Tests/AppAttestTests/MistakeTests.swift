@@ -49,6 +49,9 @@ import Vocabulary
                 "other-text"
             ),
             (sha(challenge.flatMap { [$0, 0] }), challenge, "other-text"),
+            (sha(challenge.flatMap { [0, $0] }), challenge, "other-text"),
+            (sha([0xFE, 0xFF] + challenge.flatMap { [0, $0] }), challenge, "other-text"),
+            (sha(json.flatMap { [$0, 0] }), json, "other-text"),
             (sha([]), challenge, "other-text"),
             // A UUID: Swift writes capitals.
             (
@@ -62,6 +65,11 @@ import Vocabulary
             ),
             (sha("ABC".utf8), Array("abc".utf8), "other-text"),
             (sha("_-8".utf8), Array("/+8=".utf8), "other-text"), (sha("/+8=".utf8), Array("_-8".utf8), "other-text"),
+            (sha("_-8=".utf8), Array("/+8=".utf8), "other-text"), (sha("/+8".utf8), Array("/+8=".utf8), "other-text"),
+            // base64url with padding, as Dart and Python write it, and base64 without; and the text for the hash.
+            (sha("__8=".utf8), [0xFF, 0xFF], "base64-text-hashed"),
+            (sha("//8".utf8), [0xFF, 0xFF], "base64-text-hashed"),
+            (base64(challenge), challenge, "unhashed"),
             (sha([0xEF, 0xBB, 0xBF] + challenge), challenge, "other-text"),
             (sha(challenge + [0x0D, 0x0A]), challenge, "other-text"),
             (Array("bytes".utf8), json, "unhashed"), (sha([]), json, "other-text"), (sha(capitals), json, "hex-hashed"),
@@ -149,6 +157,8 @@ import Vocabulary
         (#"{"a":"x\/1","b":1}"#, #"{"b": 1, "a": "x/1"}"#),
         // PHP and Python escape letters.
         (#"{"n":1,"a":"é"}"#, #"{"n": 1, "a": "\u00e9"}"#),
+        (#"{"n": 1, "b": "\u00e9/"}"#, #"{"n":1,"b":"é/"}"#), (#"{"n":1,"b":"\u00e9\/"}"#, #"{"n":1,"b":"é/"}"#),
+        (#"{"b":"\ud83d\ude00","n":1}"#, #"{"n":1,"b":"😀"}"#),
         (#"{"n":1}"# + "\n", #"{"n":1}"#),
         (#""{\"n\":1}""#, #"{"n":1}"#),
         // What a challenge of base64 and a URL leave out of the usual forms.
@@ -278,7 +288,7 @@ import Vocabulary
 
     @Test(arguments: [
         ("ABCDE12345.com.example.app.Clip", "app-id-suffix"), ("ZZZZZ12345.com.example.app", "app-id-prefix"),
-        ("com.example.app", "app-id-prefix"),
+        ("com.example.app", "app-id-prefix"), ("ABCDE12345.ABCDE12345.com.example.app", "app-id-prefix"),
         ("ABCDE12345.com.example.App", "app-id-case"), ("ABCDE12345.com.example", "app-id-suffix"),
         ("ABCDE12345.com.example.other", nil),
     ])

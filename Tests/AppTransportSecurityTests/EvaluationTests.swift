@@ -426,6 +426,19 @@ struct EvaluationTests {
         #expect(ConnectionCauses.codes(ofAlert: alert).map(\.rawValue).contains(code))
     }
 
+    /// SecBase.h has a number for each alert but one, whose number is not read as that of a server without TLS.
+    @Test(arguments: [
+        (UInt8(86), -9860, "errSSLInappropriateFallback"), (109, -9861, "errSSLMissingExtension"),
+        (110, -9855, "errSSLUnsupportedExtension"), (112, -9865, "errSSLUnrecognizedName"),
+        (113, -9862, "errSSLBadCertificateStatusResponse"), (115, -9864, "errSSLUnknownPSKIdentity"),
+        (120, -9800, "errSSLProtocol"),
+    ])
+    func numbersOfAlerts(_ alert: UInt8, _ number: Int, _ name: String) {
+        #expect(URLLoadError.streamCode(ofAlert: alert) == number)
+        #expect(ErrorNumber.stream(number)?.name == name)
+        #expect(ConnectionCauses.codes(ofAlert: alert) == [.tlsHandshakeFailed])
+    }
+
     @Test("a leaf that is installed itself is no authority above itself, and is judged once")
     func ownAnchor() throws {
         var scene = Scene()

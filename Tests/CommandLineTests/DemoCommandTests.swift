@@ -17,6 +17,22 @@ import Testing
         #expect(run.output.contains(", \"iss\":\"sealward/simulator\"") || run.output.contains("{\"iss\":\"sealward/s"))
     }
 
+    /// Waits for its folder, ends it, and prints the status and what is left.
+    @Test(arguments: ["SIGINT", "SIGTERM"]) func aSignalLeavesNothingBehind(_ name: String) throws {
+        let script = """
+            import os, signal, subprocess, sys, tempfile, time
+            with tempfile.TemporaryDirectory() as folder:
+                demo = subprocess.Popen([sys.argv[1], "demo"], stdout=subprocess.PIPE, env=dict(os.environ, TMPDIR=folder))
+                demo.stdout.readline()
+                found = len(os.listdir(folder))
+                demo.send_signal(getattr(signal, sys.argv[2]))
+                demo.communicate(timeout=60)
+                print(found, demo.returncode, os.listdir(folder))
+            """
+        let seen = try PythonPackages.run(script, [BuiltProgram.url.path, name])
+        #expect(seen == "1 \(name == "SIGINT" ? 130 : 143) []\n", "\(seen)")
+    }
+
     /// Waits for the address, opens it, signs in with the token that is shown, looks, waits until no receipt has been renewed for three
     /// seconds, presses Ctrl-C; prints what was seen.
     private static let person = """

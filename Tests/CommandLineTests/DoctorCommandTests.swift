@@ -53,6 +53,14 @@ import Testing
         ),
         ("token", "token.txt", "eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln"),
         ("report", "check.json", #"{"schema": "sealward.ats-check/1", "os": "macos26", "targets": []}"#),
+        ("cut-print", "console.txt", "<Buffer a3 63 66 6d 74 6f 61 70 70 6c 65 ... 5195 more bytes>\n"),
+        ("xcode-settings", "Release.xcconfig", "PRODUCT_NAME = Shop\nAPI_HOST = api.example.com\n"),
+        ("cut-print", "console.txt", "5245 bytes\n"),
+        ("cut-print", "console.txt", "{length = 5245, bytes = 0xa363666d 746f6170 ... edc03be80c382fe4 }"),
+        (
+            "app-scan", "report.json",
+            #"{"version": "v4.4.0", "info_plist": "<plist><dict><key>NSAppTransportSecurity</key>", "ats_analysis": {"ats_findings": [{"issue": "NSExceptionDomains"#
+        ),
         ("expo-project", "app.json", #"{"expo": {"name": "shop"}}"#),
         ("expo-project", "app.config.js", "export default { expo: { name: makeName() } }"),
         (
@@ -565,6 +573,27 @@ import Testing
         #expect(!run.output.contains("c2lnbmF0dXJl"), "\(run.output)")
     }
 
+    /// A file with holes, alone and in a folder.
+    @Test(arguments: ["in/large.plist", "in"]) func moreThanTheLimitIsNotRead(_ what: String) throws {
+        try FileManager.default.createDirectory(atPath: folder.path("in"), withIntermediateDirectories: true)
+        #expect(FileManager.default.createFile(atPath: folder.path("in/large.plist"), contents: nil))
+        #expect(truncate(folder.path("in/large.plist"), 513 << 20) == 0)
+        let run = try doctor([what])
+        #expect(run.status == 2 && run.output.contains("has more than 512 MiB"), "\(run.output)")
+    }
+
+    /// Names with dots are no hosts, and a URL is one of any scheme and on standard input too.
+    @Test(
+        arguments: [
+            (["DCError.invalidKey"], nil, "explained"), (["1.2.840.113635.100.8.2"], nil, "explained"),
+            (["com.example.shop"], nil, "unknown"), (["wss://127.0.0.1:1/"], nil, "server"),
+            (["HTTPS://127.0.0.1:1/"], nil, "server"), ([], "https://127.0.0.1:1/\n", "server"),
+        ] as [([String], String?, String)])
+    func hostsAreToldFromNames(_ words: [String], _ input: String?, _ what: String) throws {
+        let run = try doctor(words, input: input)
+        #expect(items(run).first?["what"] as? String == what, "\(run.output)")
+    }
+
     /// A link that leads out of a folder is not followed.
     @Test func nothingOutsideIsRead() throws {
         try FileManager.default.createDirectory(atPath: folder.path("in"), withIntermediateDirectories: true)
@@ -589,12 +618,16 @@ import Testing
         "Authorization: Bearer\thunter2secret", #"{"password": {"value": "hunter2secret"}}"#,
         "AWS_SECRET_ACCESS_KEY=a/hunter2secret/b", #"let token: String = "hunter2secret""#, "redis://:hunter2secret@a",
         "<key>Password</key><string>hunter2secret</string>", #"<add key="Password" value="hunter2secret"/>"#,
-        "https://user:a@hunter2secret@a.example/",
+        "https://user:a@hunter2secret@a.example/", #"{"password": "of hunter2secret words", "a": 1}"#,
+        "Authorization: token hunter2secret, https://a.example/", #"password="a \"hunter2secret\" word hunter2secret""#,
+        #"{\"passcode\": \"a hunter2secret word\"}"#, "{\"token\":\n  \"hunter2secret\"}",
+        "<key>Password</key>\n  <string>hunter2secret</string>",
     ])
     func noSecretIsShown(_ text: String) {
         let shown = SecretText.redacted(text, hidesUnnamed: true)
         #expect(shown.contains("(hidden)"))
         for secret in ["hunter2secret", "abcDEF123", "eyJz", "9f86d0"] { #expect(!shown.contains(secret), "\(shown)") }
+        #expect(SecretText.redacted(shown, hidesUnnamed: true) == shown)
         let plain =
             "NSExceptionAllowsInsecureHTTPLoads of URLSession: for api.example.com: the token is gone, see TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
         #expect(SecretText.redacted(plain, hidesUnnamed: true) == plain)

@@ -121,6 +121,15 @@ import Testing
         (["authData too short, attestation refused"], "malformed.authenticator-data"),
         (["Invalid statement format, App Attest expected"], "attest.format.unknown"),
         (["leaf lacks the App Attest nonce extension"], "attest.nonce.missing"),
+        (
+            [
+                "error: Provisioning profile \"Shop\" doesn't include the com.apple.developer.devicecheck.appattest-environment entitlement."
+            ], "add the capability to the App ID"
+        ),
+        (
+            ["Provisioning profile \"Shop\" doesn't support the App Attest capability."],
+            "add the capability to the App ID"
+        ),
         (["client data hash mismatch (App Attest)"], "attest.nonce.mismatch"),
         (["rpId hash mismatch"], "app-id.mismatch"),
         (["counter must be zero in an attestation"], "attest.counter.not-zero"),
@@ -134,6 +143,15 @@ import Testing
     private static func explained(_ words: [String]) async -> (status: Int32, output: String, notes: [String]) {
         let run = await CommandCapture.run(ExplainCodeCommand.allowingMinus(["explain"] + words))
         return (run.status, String(decoding: run.output, as: UTF8.self), run.notes)
+    }
+
+    @Test func severalCodesAreAllExplained() throws {
+        let codes = ["assert.counter.replayed", "attest.key-id.mismatch", "receipt.expired"]
+        let run = try ProgramRun(["explain"] + codes)
+        #expect(run.status == 0)
+        for code in codes { #expect(run.output.contains("\(code)\n\nmeans "), "\(run.output)") }
+        let document = try ProgramRun(["explain"] + codes + ["--format", "json"])
+        #expect((document.json["codes"] as? [[String: Any]])?.compactMap { $0["code"] as? String } == codes)
     }
 
     @Test(arguments: subjects)
@@ -179,6 +197,22 @@ import Testing
     func aNumberThatNobodyDocumentsIsSaidToBeOne(_ words: String, _ sentence: String) throws {
         let run = try ProgramRun(["explain", words], environment: ["NO_COLOR": "1", "COLUMNS": "400"])
         #expect(run.status == 2 && run.output.contains(sentence), "\(run.output)\(run.errors)")
+    }
+
+    /// Ports, lines of sources, statuses of processes, and what is logged for each load.
+    @Test(arguments: [
+        "Error: connect 127.0.0.1:3000", "Error: listen EADDRINUSE: address already in use :::3000",
+        "error at App.swift:1022", "Command CodeSign failed with a nonzero exit code 1",
+        "error: connection to 10.0.0.1 port 1200 failed",
+        "nw_proxy_resolver_create_parsed_array [C1 proxy pac] Evaluation error: NSURLErrorDomain: -1003",
+    ])
+    func otherNumbersAreNoErrors(_ text: String) {
+        #expect(ExplainedSubject(text) == nil)
+    }
+
+    @Test(arguments: ["code:1022", "NSURLErrorDomain:1022", "error:-1022", "NSURLErrorDomain Code: 1022"])
+    func numbersBehindAColonAre(_ text: String) {
+        #expect(ExplainedSubject(text)?.title.contains("-1022") == true)
     }
 
     @Test(arguments: ["App Check 999", "receipt 1003"]) func aStatusOfAnotherServiceIsNoErrorOfALoad(

@@ -356,6 +356,21 @@ import Testing
         #expect(!run.output.contains("hunter2"), "\(run.output)")
     }
 
+    /// The name of a value is on the line before, or farther in front than a quotation reaches.
+    @Test(arguments: [
+        "{\"token\":\n  \"hunter2\", \"error\": \"NSURLErrorDomain Code=-1022\"}",
+        #"{"eventMessage": "{\"token\":\n \"hunter2\", \"error\": \"NSURLErrorDomain Code=-1022\"}"}"#,
+        "POST {\"password\": \"a phrase of many words that go on hunter2 and end\"} x509: certificate signed by unknown authority"
+            + String(repeating: " and so on", count: 10),
+    ])
+    func noSecretIsQuotedWithoutItsName(_ lines: String) throws {
+        for words in [["ats", "log", "-"], ["doctor"]] {
+            let run = try ProgramRun(words, input: lines)
+            #expect(run.status == 1 && run.output.contains("(hidden)"), "\(run.output)")
+            #expect(!run.output.contains("hunter2"), "\(run.output)")
+        }
+    }
+
     @Test func severalFilesAndStandardInputAreOneLog() throws {
         try Self.error.write(toFile: folder.path("a"), atomically: true, encoding: .utf8)
         let run = try ProgramRun(

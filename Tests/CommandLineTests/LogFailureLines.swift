@@ -281,6 +281,19 @@ extension LogFailureTests {
         ),
         // Other programs that load the same
         (
+            "curl: (56) OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0",
+            "- tls ats.tls.client-certificate-required"
+        ),
+        ("ssl.SSLEOFError: EOF occurred in violation of protocol (_ssl.c:997)", "- network ats.net.closed"),
+        (
+            "[SSL: UNSAFE_LEGACY_RENEGOTIATION_DISABLED] unsafe legacy renegotiation disabled (_ssl.c:1006)",
+            "- not-apple ats.tls.handshake-failed"
+        ),
+        (
+            "CommandError: Failed to fetch http://192.0.2.5:8081: The resource could not be loaded because the App Transport Security policy requires the use of a secure connection.",
+            "192.0.2.5 ats ats.cleartext.blocked"
+        ),
+        (
             "SSL_connect returned=1 errno=0 state=SSLv3 read server hello A: sslv3 alert handshake failure (OpenSSL::SSL::SSLError)",
             "- tls ats.tls.no-forward-secrecy"
         ),

@@ -47,6 +47,12 @@ import Testing
         }
     }
 
+    @Test(arguments: ["SSL alert number 116", "NSURLErrorDomain Code=-1205", "NSURLErrorDomain Code=-1206"])
+    func aSentenceBeginsWithACapitalWithoutAHost(_ line: String) throws {
+        let run = try ProgramRun(["ats", "log", "-"], input: line)
+        #expect(run.output.contains("cause  The server "), "\(run.output)")
+    }
+
     /// App Attest is no load, and what a number means that Apple documents nowhere is not known.
     @Test func aNumberOfAppAttestThatNobodyDocuments() throws {
         let error = "Error Domain=com.apple.devicecheck.error Code=5 \"(null)\"\n"

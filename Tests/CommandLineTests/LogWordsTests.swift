@@ -160,6 +160,10 @@ import Testing
             "CRTError.crtError(AWSError(errorCode: 1067, errorMessage: Optional(\"Channel shutdown due to tls negotiation timeout\")))",
             "- network ats.net.timeout"
         ),
+        (
+            "Profile Installation Failed. The server certificate for \"https://mdm.a.example/enroll\" is invalid.",
+            "mdm.a.example trust ats.trust.unknown-root"
+        ),
         // Names that were taken out are no hosts
         ("NSURLErrorDomain -1004 https://x.com/", "x.com network ats.net.refused"),
         ("NSURLErrorDomain -1004 https://xxx.example.com/", "- network ats.net.refused"),
@@ -195,6 +199,22 @@ import Testing
             return "\(failure["host"] as? String ?? "-") \(failure["kind"] as? String ?? "-") \(codes.first ?? "-")"
         }
         #expect(found == [expected] && run.status == 1, "\(run.output)")
+    }
+
+    /// Where the system itself is the client, no app has code or a dictionary that could accept a certificate.
+    @Test(arguments: [
+        "The server certificate for \u{201C}https://mdm.a.example/enroll\u{201D} is invalid.",
+        "The server certificate for \"https://mdm.a.example/enroll\" is invalid.",
+        "iPhone mdmclient[312]: Error Domain=NSURLErrorDomain Code=-1202 UserInfo={NSErrorFailingURLKey=https://mdm.a.example/}",
+        "dmd: Error Domain=NSURLErrorDomain Code=-1200 UserInfo={NSErrorFailingURLKey=https://mdm.a.example/, _kCFStreamErrorCodeKey=-9807}",
+        "iPhone profiled[7]: MC: Cannot install MDM. Error: Domain: MCInstallationErrorDomain NSURLErrorDomain -1202 https://mdm.a.example/",
+    ])
+    func deviceManagementHasNoDelegate(_ text: String) throws {
+        for (line, isManagement) in [(text, true), ("NSURLErrorDomain -1202 https://mdm.a.example/", false)] {
+            let run = try ProgramRun(["ats", "log", "-"], input: line + "\n")
+            #expect(run.output.contains("device management itself") == isManagement, "\(run.output)")
+            #expect(run.output.contains("NSExceptionDomains") != isManagement, "\(run.output)")
+        }
     }
 
     /// Ordinary text that has the words or digits of an error.

@@ -90,6 +90,16 @@ import Vocabulary
         #expect(fault?.code == "devicecheck.answer.too-large")
     }
 
+    /// A network that shows its own page does not find a device token genuine. Apple's answers to an update and a validation are empty.
+    @Test func aPageIsNoAnswerOfApple() throws {
+        let fault = #expect(throws: DeviceCheckFault.self) {
+            try DeviceCheckAnswer.expectSuccess(
+                status: 200, body: Array("\n<!DOCTYPE html><title>Welcome</title>".utf8))
+        }
+        #expect(fault?.code == "devicecheck.answer.not-json")
+        try DeviceCheckAnswer.expectSuccess(status: 200, body: [])
+    }
+
     @Test(arguments: [
         (400, "Missing or badly formatted device token", "deviceToken.invalid", DeviceCheckFault.Advice.never),
         (400, "Missing or incorrectly formatted device token payload", "deviceToken.invalid", .never),

@@ -51,7 +51,8 @@ public enum PastedForms {
         }
         let text: [(String, String)] = [
             ("hexadecimal", digits), ("hexadecimal in capitals", "0x" + digits.uppercased()),
-            ("hexadecimal with colons", pairs.joined(separator: ":")), ("xxd", rows.joined(separator: "\n")),
+            ("PostgreSQL's bytea", "\\x" + digits), ("hexadecimal with colons", pairs.joined(separator: ":")),
+            ("xxd", rows.joined(separator: "\n")),
             ("Swift's Data", "<\(digits)>"), ("Foundation's Data", "{length = \(bytes.count), bytes = 0x\(digits)}"),
             ("hexadecimal with hyphens", pairs.map { $0.uppercased() }.joined(separator: "-")),
             ("Ruby's text", "\"\(pairs.map { "\\x" + $0.uppercased() }.joined())\""),

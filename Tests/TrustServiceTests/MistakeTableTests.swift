@@ -24,16 +24,20 @@ import Vocabulary
     /// The columns, in their order.
     enum Place: Int, CaseIterable { case attestation, assertion, attestationAtService, assertionAtService }
 
-    private static let cells: [Cell] = {
+    /// The rows, each with the name of its mistakes first and the groups of the tests for verifiers last.
+    private static let rows: [[String]] = {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let page = (try? String(contentsOf: root.appending(path: "docs/verify-app-attest.md"), encoding: .utf8)) ?? ""
         let rows = page.components(separatedBy: "| mistake |").last?.components(separatedBy: "\n\n").first ?? ""
-        return rows.split(separator: "\n").dropFirst(2).flatMap { row -> [Cell] in
-            let columns = row.split(separator: "|", omittingEmptySubsequences: true).map {
-                $0.trimmingCharacters(in: .whitespaces)
-            }
-            guard columns.count == Place.allCases.count + 1 else { return [] }
+        return rows.split(separator: "\n").dropFirst(2).map { row in
+            row.split(separator: "|", omittingEmptySubsequences: true).map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+    }()
+
+    private static let cells: [Cell] = {
+        rows.flatMap { columns -> [Cell] in
+            guard columns.count == Place.allCases.count + 2 else { return [] }
             let names = columns[0].components(separatedBy: "`").enumerated().filter { $0.offset % 2 == 1 }.map(
                 \.element)
             return names.flatMap { name in
@@ -45,6 +49,13 @@ import Vocabulary
     @Test func theTableIsRead() {
         #expect(Set(Self.cells.map(\.mistake)).count == 14)
         #expect(Self.cells.count == 56)
+    }
+
+    /// `simulate verifier-tests` has objects with the mistake in each group that the table names.
+    @Test func verifiersAreAskedTheGroupsOfTheTable() throws {
+        let groups = Set(try VerifierCase.all().compactMap(\.group))
+        let named = Self.rows.compactMap(\.last).flatMap { $0.split { !$0.isNumber }.compactMap { Int($0) } }
+        #expect(Set(named).isSubset(of: groups) && named.count == 11, "\(named)")
     }
 
     @Test(arguments: cells) func eachCellIsAsTheTableSays(_ cell: Cell) async throws {

@@ -34,18 +34,27 @@ package struct DeviceLog: Sendable {
     private var block = PrintedDictionary()
     private var open: (error: LogLine, evidence: LogEvidence?, left: Int)?
     private var style = JSONStyle()
+    /// Names of JSON whose values are on the next line, which is read with them.
+    private var names = 0
     /// Whether the parts of a line that goes on say something known; nil if none was counted yet.
     private var partsSay: Bool?
 
+    /// Takes secrets out of a line before a part of it is quoted: behind a cut, the name that makes a value one is gone.
+    private let hide: @Sendable (String) -> String
+
     /// Nothing was read yet.
-    package init() {}
+    package init(hiding hide: @escaping @Sendable (String) -> String = { $0 }) { self.hide = hide }
 
     /// Takes the next bytes of a file.
     package mutating func read(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while let end = rest.firstIndex(of: 0x0A) {
             append(rest[..<end])
-            endLine()
+            if LogMargin.endsInName(line) {
+                names += 1
+            } else {
+                endLine()
+            }
             rest = rest[(end + 1)...]
         }
         append(rest)
@@ -68,6 +77,8 @@ package struct DeviceLog: Sendable {
 
     /// Ends a file: what comes next begins a line of its own.
     package mutating func endFile() {
+        // The last one has no value.
+        if names > 0, LogMargin.endsInName(line) { names -= 1 }
         endLine()
         endBlock()
         closeError()
@@ -103,6 +114,7 @@ package struct DeviceLog: Sendable {
             }
         }
         if line.isEmpty { return }
+        (lines, unknown, names) = (lines + names, unknown + names, 0)
         let whole = LogMargin.removed(from: line)
         line.removeAll(keepingCapacity: true)
         if whole.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return }
@@ -171,10 +183,10 @@ package struct DeviceLog: Sendable {
         }
         var found = LogLine(text)
         lines += 1
-        var evidence = isRow ? nil : LogEvidence(text, found, number: lines)
+        var evidence = isRow ? nil : LogEvidence(text, found, number: lines, hiding: hide)
         if evidence == nil, !isRow, !found.saysSomething, let whole = domain.joined(text) {
             found = LogLine(whole[...])
-            evidence = LogEvidence(whole[...], found, number: lines)
+            evidence = LogEvidence(whole[...], found, number: lines, hiding: hide)
         }
         if evidence == nil, !isRow, !found.saysSomething {
             noteCommand(text)
@@ -291,6 +303,11 @@ enum LogMargin {
             half.indices.dropLast().last { line[$0] == mark && line[$0 + 1] == 0x22 }
         }
         return last(UInt8(ascii: "{")) ?? last(UInt8(ascii: ",")) ?? half.lastIndex(of: 0x20) ?? line.count
+    }
+
+    /// Whether a line ends in `"name":`.
+    static func endsInName(_ line: [UInt8]) -> Bool {
+        line.reversed().drop { $0 <= 0x20 }.starts(with: ":\"".utf8)
     }
 
     static func removed(from line: [UInt8]) -> [UInt8] {
@@ -454,7 +471,7 @@ struct JSONStyle: Sendable {
             let escaped = text[index]
             index += 1
             switch escaped {
-            case UInt8(ascii: "n"): result.append(0x0A)
+            case UInt8(ascii: "n"): result.append(LogMargin.endsInName(result) ? 0x20 : 0x0A)
             case UInt8(ascii: "t"): result.append(0x09)
             case UInt8(ascii: "r"), UInt8(ascii: "b"), UInt8(ascii: "f"): result.append(0x20)
             case UInt8(ascii: "u"):

@@ -36,6 +36,8 @@ struct LogEvidence: Sendable {
     /// Whether a socket of the app failed (CFStream, Network): ATS judges loads of URLs alone.
     private var isOfSocket = false
     var isSocket: Bool { isOfSocket && urlError == nil && playerError == nil }
+    /// Whether device management loaded, and no app with code and a dictionary of its own.
+    var isManagement = false
     /// A TLS alert, and whether the other side sent it.
     var alert: (number: UInt8, isReceived: Bool)?
     var sentence: LogSentence?
@@ -77,7 +79,7 @@ struct LogEvidence: Sendable {
     // MARK: - One line
 
     /// Nil if the line says nothing about a failure.
-    init?(_ text: ArraySlice<UInt8>, _ found: LogLine, number: Int) {
+    init?(_ text: ArraySlice<UInt8>, _ found: LogLine, number: Int, hiding hide: (String) -> String) {
         let scan = Scan(bytes: text)
         // The file that configures the proxy is evaluated for each load, whatever becomes of the load.
         if scan.contains("nw_proxy_resolver") { return nil }
@@ -106,13 +108,19 @@ struct LogEvidence: Sendable {
         quote = Quote(
             rank: rank,
             text: LogEvidence.quote(
-                text, from: phrases.first { !LogPhrase.all[$0.phrase].codes.isEmpty }?.start ?? text.startIndex),
+                text, from: phrases.first { !LogPhrase.all[$0.phrase].codes.isEmpty }?.start ?? text.startIndex,
+                hiding: hide),
             line: number)
         let namesOther = phrases.contains { LogPhrase.all[$0.phrase].namesOther }
         place = found.place ?? (found.isCutOff || namesOther ? nil : scan.place)
         task = found.task.map { Array($0.prefix { $0 != 0x22 && $0 != 0x27 }) }
         connection = scan.connection
         (process, thread) = scan.process
+        isManagement =
+            scan.isManagement
+            || phrases.contains { phrase in
+                SystemWords.management.contains { $0.hasSameBytes(as: LogPhrase.all[phrase.phrase].words) }
+            }
         addDetails(scan)
     }
 
@@ -152,19 +160,22 @@ struct LogEvidence: Sendable {
     }
 
     /// The part of a line that says it: the whole of a short one.
-    private static func quote(_ text: ArraySlice<UInt8>, from start: Int) -> String {
+    private static func quote(
+        _ text: ArraySlice<UInt8>, from start: Int, hiding hide: (String) -> String
+    ) -> String {
         let limit = 160
         let whole = text.drop { $0 <= 0x20 }
-        guard whole.count > limit else { return String(decoding: whole, as: UTF8.self).trimmed() }
-        var before = whole[..<max(start, whole.startIndex)]
+        guard whole.count > limit else { return hide(String(decoding: whole, as: UTF8.self).trimmed()) }
+        var before = Array(hide(String(decoding: whole[..<max(start, whole.startIndex)], as: UTF8.self)).utf8)[...]
         let isCut = before.count > 40
         if isCut {
             // Words are not cut, unless there is no blank.
             let near = before.suffix(40)
             before = near.firstIndex(of: 0x20).map { near[$0...].dropFirst() } ?? near
         }
-        let part = String(decoding: whole[before.startIndex...].prefix(limit), as: UTF8.self).trimmed()
-        return (isCut ? "..." : "") + part + "..."
+        let after = whole.dropFirst(max(0, start - whole.startIndex)).prefix(limit - before.count)
+        let part = String(decoding: before + after, as: UTF8.self)
+        return (isCut ? "..." : "") + part.trimmed() + "..."
     }
 
     // MARK: - Several lines
@@ -229,6 +240,7 @@ struct LogEvidence: Sendable {
         joined.hasSentCertificate = hasSentCertificate || other.hasSentCertificate
         joined.isWebView = isWebView || other.isWebView
         joined.isOfSocket = isOfSocket || other.isOfSocket
+        joined.isManagement = isManagement || other.isManagement
         joined.chain = Array((chain + other.chain.filter { !chain.contains($0) }).prefix(8))
         joined.quote = other.quote.rank < quote.rank ? other.quote : quote
         joined.line = min(line, other.line)

@@ -50,9 +50,9 @@ enum LogJudge {
             fix: [
                 evidence.place == nil
                     ? "load https: find the http:// URL that the app loads, the log does not name it"
-                    : "load https://\(host)/, and serve https there",
-                "where the server cannot: \(permission(evidence.place?.host))",
+                    : "load https://\(host)/, and serve https there"
             ]
+                + (evidence.isManagement ? [] : ["where the server cannot: \(permission(evidence.place?.host))"])
                 + emulatorHint(evidence)
                 + (evidence.isWebView
                     ? ["pages of any host, in a web view: \(ATSKey.arbitraryLoadsInWebContent) = YES"] : [])
@@ -103,6 +103,8 @@ enum LogJudge {
         }
         switch (code, kind(code, phrase.speaker)) {
         case (.tlsHandshakeFailed, .notApple) where evidence.alert != nil || evidence.specific != nil: return nil
+        // curl's number for what came of an alert that it names.
+        case (.netReset, .network) where evidence.alert?.isReceived == true: return nil
         case (.cleartextOwnRule, _), (.netLocalNetwork, _), (.netSandbox, _), (.netOffline, _):
             return LogFailure(evidence, kind(code, phrase.speaker), [code], "\(meaning(code).uppercasedFirst).")
         case (_, .appAttest):
@@ -150,7 +152,7 @@ enum LogJudge {
         if evidence.urlError == -1206 {
             return LogFailure(
                 evidence, .tls, [.tlsClientCertificateRequired],
-                "\(host) asked for a client certificate. CFNetwork makes -1206 also of a 403: then the server only asks for one, and refuses the request itself.",
+                "\(evidence.subject) asked for a client certificate. CFNetwork makes -1206 also of a 403: then the server only asks for one, and refuses the request itself.",
                 fix: [
                     "look for a 403 in the server's log: if there is one, find what it refuses, and answer with another status than 403",
                     "if there is none, the handshake needs it: give the app a certificate of a CA that the server accepts",
@@ -161,7 +163,7 @@ enum LogJudge {
         if alert != nil, codes == [.tlsClientCertificateRequired] {
             return LogFailure(
                 evidence, .tls, codes,
-                "\(host) demands a client certificate and got none (alert certificate_required).")
+                "\(evidence.subject) demands a client certificate and got none (alert certificate_required).")
         }
         let isRejection = codes.contains(.tlsClientCertificateRejected)
         guard evidence.urlError == -1205 || isRejection else { return nil }
@@ -178,7 +180,7 @@ enum LogJudge {
         let doubt = isSent ? "." : ". If the app sent none, the TLS log of the server says what it means."
         return LogFailure(
             evidence, .tls, isSent ? [.tlsClientCertificateRejected] : codes,
-            "\(host) refuses the certificate that the app sent as its own\(name)\(reason)\(doubt)",
+            "\(evidence.subject) refuses the certificate that the app sent as its own\(name)\(reason)\(doubt)",
             fix: LogExplanations.explanation(of: .tlsClientCertificateRejected).map { [$0.action] } ?? [])
     }
 
@@ -479,7 +481,13 @@ enum LogJudge {
                 "a root of your own: \(AppTrust.installing)"
             )
         }
-        if evidence.isSocket, anchors.contains(first) {
+        if evidence.isManagement {
+            if isAnchorOpen {
+                fix.append(
+                    "device management itself loads this, so no delegate and no exception of ATS counts: the device must trust the root before it asks the server (a profile of its own that is installed first, or anchor_certs in Automated Device Enrollment)"
+                )
+            }
+        } else if evidence.isSocket, anchors.contains(first) {
             fix.append(
                 "if the app's code is to accept it, its own setting is enough (the verify block of Network, kCFStreamSSLValidatesCertificateChain of CFStream, or that of the library): ATS asks nothing of sockets"
             )

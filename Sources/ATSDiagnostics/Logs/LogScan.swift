@@ -18,6 +18,20 @@ extension Scan {
         return words.contains(where: contains)
     }
 
+    /// Whether a process of device management or an error of its domains stands in the line: the system itself loads, and no app.
+    var isManagement: Bool {
+        let domains: [StaticString] = ["MCInstallationErrorDomain", "MCHTTPTransactionErrorDomain", "MCMDMErrorDomain"]
+        return domains.contains(where: contains)
+            || bytes.prefix(200).split(separator: 0x20).contains { word in
+                let name = word.prefix(while: \.isASCIIAlphanumeric)
+                let end = word.dropFirst(name.count).first
+                return (end == UInt8(ascii: "[") || end == UInt8(ascii: ":"))
+                    && Scan.managers.contains { name.elementsEqual($0.utf8) }
+            }
+    }
+
+    private static let managers = ["mdmclient", "mdmd", "dmd", "profiled", "teslad", "remotemanagementd"]
+
     /// A TLS alert by number or by name, and whether the other side sent it.
     var alert: (number: UInt8, isReceived: Bool)? {
         for words: StaticString in ["SSL alert number ", "received alert ["] {
@@ -244,8 +258,8 @@ extension Scan {
             for _ in 0..<4 {
                 guard let url = Scan(bytes: text).value(after: words, until: Array(" \"',;)}>]".utf8)) else { break }
                 text = text[url.endIndex...]
-                // An address at the end of a sentence.
-                let end = url.prefix(2000).lastIndex { $0 != UInt8(ascii: ".") } ?? url.startIndex
+                // An address at the end of a sentence, or before a colon.
+                let end = url.prefix(2000).lastIndex { !".:".utf8.contains($0) } ?? url.startIndex
                 let whole = Array("\(words)".utf8) + url[...end]
                 if let place = Scan.place(ofLoad: whole[...]) { return place }
             }

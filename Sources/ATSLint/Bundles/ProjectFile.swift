@@ -148,8 +148,10 @@ package enum ProjectFile {
             do throws(MalformedInput) {
                 if let found = try PlistDocument(json: bytes, below: path) { return found }
             } catch {
-                guard let written else { throw error }
-                return written
+                if let written { return written }
+                // What `plutil -p` prints begins as JSON does.
+                if !name.hasSuffix(".json"), (try? PlistReader.read(bytes, isPrinted: true)) != nil { return nil }
+                throw error
             }
         }
         if kind.paths.isEmpty, let written { return written }

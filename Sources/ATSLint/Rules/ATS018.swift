@@ -28,6 +28,8 @@ extension RuleCatalog {
                     let modern = ExceptionKeys.current(member.key) ?? member.key
                     let loosens = loosens(member, suffix)
                     let isThere = entry.sub(modern) != nil
+                    let decisive = decisive(of: modern, suffix, entry.members ?? [])
+                    let isSecond = !isThere && decisive != member.key
                     // Systems before the published evaluator may have obeyed them.
                     let isMild = !loosens || isThere || facts.subject.minimumOS?.isBefore(.builtInExceptions) == true
                     hits.report(
@@ -35,23 +37,40 @@ extension RuleCatalog {
                         "\(member.key) is a legacy key of 2015: \(LegacyKeys.history). \(modern) is the current key\(isThere ? " and is there too" : "").",
                         fix: isThere
                             ? "Remove it."
-                            : "Rename it to \(modern) if the exception is still needed; otherwise remove it.",
+                            : isSecond
+                                ? "Remove it: \(decisive ?? modern) decides."
+                                : "Rename it to \(modern) if the exception is still needed; otherwise remove it.",
                         severity: isMild ? .warning : nil, edits: loosens ? [] : [.remove(member)],
-                        advice: (loosens && !isThere && facts.subject.minimumOS?.isBefore(.builtInExceptions) == true
+                        advice: (loosens && !isThere && !isSecond
+                            && facts.subject.minimumOS?.isBefore(.builtInExceptions) == true
                             ? [] : [Advice([.remove(member)], .sameLoads)])
-                            + (isThere ? [] : [Advice([.rename(member, to: modern)], .goes)]),
+                            + (isThere || isSecond ? [] : [Advice([.rename(member, to: modern)], .goes)]),
                         trigger: loosens && suffix != "RequiresForwardSecrecy" ? member.key : nil)
                 }
             }
         }
     )
 
+    /// The one that systems obey where both are there, as ``LegacyKeys`` has it: not both can be given one name.
+    private static func decisive(of modern: String, _ suffix: String, _ members: [PlistMember]) -> String? {
+        let found = ExceptionKeys.legacy.filter { ExceptionKeys.current($0) == modern }
+            .compactMap { key in members.first { $0.key == key } }
+        // TLSv1.3 is younger than these names.
+        let obeyed = found.first {
+            suffix == "MinimumTLSVersion" ? version($0).map { $0 != .tls13 } == true : loosens($0, suffix)
+        }
+        return (obeyed ?? found.first)?.key
+    }
+
+    private static func version(_ member: PlistMember) -> TLSVersionName? {
+        member.node.string.flatMap(TLSVersionName.init(rawValue:))
+    }
+
     private static func loosens(_ member: PlistMember, _ suffix: String) -> Bool {
         switch suffix {
         case "AllowsInsecureHTTPLoads": member.node.asAppleBoolean == true
         case "RequiresForwardSecrecy": member.node.asAppleBoolean == false
-        default:
-            member.node.string.flatMap(TLSVersionName.init(rawValue:)).map { $0 < .tls12 } ?? false
+        default: version(member).map { $0 < .tls12 } ?? false
         }
     }
 }

@@ -59,7 +59,8 @@ package struct PastedBytes: Sendable, Equatable {
                     code: .malformedBase64,
                     reason: pasted.wereText
                         ? MalformedInput.madeText
-                        : "letters that are not those of base64: expected text, for example base64 of \(wanted.words)")
+                        : "\(pasted.isEmpty ? "nothing" : "letters that are not those of base64"): expected text, for example base64 of \(wanted.words)"
+                )
             }
             self.init(pasted, [])
             return
@@ -160,8 +161,22 @@ package struct PastedBytes: Sendable, Equatable {
             isCount || ["...", "more bytes", "more items", "[object "].contains(where: text.contains)
                 || text.hasPrefix("[B@")
         else { return nil }
-        return
-            "the text is a print that leaves out bytes: print the base64 instead, as with base64EncodedString() or toString(\"base64\")"
+        return "the text is a print that leaves out bytes: \(printAll)"
+    }
+
+    /// What to do about a print that leaves out bytes.
+    package static let printAll =
+        "print the base64 instead, as with base64EncodedString() or toString(\"base64\")"
+
+    /// Whether a text is one, and nothing else that has dots: `5637 bytes`, `<Buffer a3 63 ... 5200 more bytes>`.
+    package static func isCutPrint(_ text: [UInt8]) -> Bool {
+        let line = text[...].trimmed
+        let first = line.prefix { 0x30...0x39 ~= $0 }
+        let isCount = !first.isEmpty && line[first.endIndex...].elementsEqual(" bytes".utf8)
+        let begins = ["<Buffer ", "{length", "{ length", "Uint8Array(", "[object ", "[B@", "Optional("].contains {
+            line.starts(with: $0.utf8)
+        }
+        return isCount || begins && cutPrint(text) != nil
     }
 
     /// What languages print for a value that is not there.
@@ -238,7 +253,10 @@ package struct PastedBytes: Sendable, Equatable {
             let padded = unpadded + [UInt8](repeating: UInt8(ascii: "="), count: (4 - unpadded.count % 4) % 4)
             if padded != letters, let bytes = Base64.decode(padded) { found.append(("base64 without padding", bytes)) }
         }
-        if let bytes = word.hexadecimalBytes { found.append(("hexadecimal", bytes)) }
+        // PostgreSQL puts `\x` before it.
+        if let bytes = (word.hasPrefix("\\x") ? String(word.dropFirst(2)) : word).hexadecimalBytes {
+            found.append(("hexadecimal", bytes))
+        }
         if let bytes = pairs(text) { found.append(("pairs of hexadecimal digits", bytes)) }
         return found
     }

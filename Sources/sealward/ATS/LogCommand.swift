@@ -32,7 +32,7 @@ struct LogCommand: ResultCommand {
         "on a Mac `log show --archive NAME.logarchive --style compact > log.txt` makes text of it"
 
     func result() async throws -> CommandResult {
-        var log = DeviceLog()
+        var log = DeviceLog { SecretText.redacted($0, hidesUnnamed: false) }
         var missing = 0
         for path in files {
             do throws(InputFault) {

@@ -65,8 +65,8 @@ struct AttestationAnswer {
             case .accepted?: lines.append("  receipt       accepted")
             case .refused(let found)?:
                 lines.append("  receipt       refused, \(found)")
-                if refusal == nil { lines += found.advice.map { "                " + $0 } }
-                if replacesRoots {
+                if refusal == nil { lines += (found.differences + found.advice).map { "                " + $0 } }
+                if replacesRoots, found.code == .receiptChainUntrusted {
                     lines.append(
                         "  roots         --trust-root replaces Apple Root CA - G3, which signs receipts: name it too, or add --receipt ignore"
                     )
@@ -99,13 +99,17 @@ extension Refusal {
 
     /// Code, reason, the values that differ, and what to do.
     var lines: [String] {
-        var lines = ["  \(code)", "  \(reason)"]
-        for value in compared {
-            lines.append("  expected  \(value.name) \(value.expected ?? "(no such value)")")
-            lines.append(
-                "  found     \(value.name) \(value.found.map { $0 + value.asText } ?? "(the object does not tell it)")")
+        (["\(code)", reason] + differences + advice).map { "  " + $0 }
+    }
+
+    /// The values that differ.
+    fileprivate var differences: [String] {
+        compared.flatMap { value in
+            [
+                "expected  \(value.name) \(value.expected ?? "(no such value)")",
+                "found     \(value.name) \(value.found.map { $0 + value.asText } ?? "(the object does not tell it)")",
+            ]
         }
-        return lines + advice.map { "  " + $0 }
     }
 
     /// The mistake, if one was recognised, and what to do about the refusal.
@@ -133,9 +137,11 @@ extension ReceiptVerdict {
         switch self {
         case .accepted: ["verdict": "accepted", "code": nil]
         case .refused(let refusal):
-            [
-                "verdict": "refused", "code": .string(refusal.code.rawValue), "message": .string(refusal.reason),
-            ]
+            .object(
+                [
+                    .init("verdict", "refused"), .init("code", .string(refusal.code.rawValue)),
+                    .init("message", .string(refusal.reason)),
+                ] + Refusal.difference(refusal))
         }
     }
 }

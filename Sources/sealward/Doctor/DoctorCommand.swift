@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ATSLint
+import AppTransportSecurity
 import ArgumentParser
 import Formats
 import FoundationEssentials
@@ -76,7 +77,7 @@ struct DoctorCommand: WorkingCommand {
             return InfoPlistSearch.isFolder(path)
                 ? await diagnose(folder: path) : await withLog(diagnose(file: path, named: one), of: path)
         }
-        if CodeCatalog.explanation(of: one) == nil, let target = Self.target(one) {
+        if let target = Self.target(one) {
             return [await hand(["ats", "check", target], ("server", "a server"), from: one)]
         }
         let looksLikeFile = one.contains("/") && !one.contains(" ") || Self.suffixes.contains { one.hasSuffix($0) }
@@ -99,26 +100,36 @@ struct DoctorCommand: WorkingCommand {
     private static let suffixes = [
         ".plist", ".json", ".xml", ".txt", ".log", ".pem", ".cer", ".crt", ".der", ".ipa", ".app", ".entitlements",
         ".p12", ".pbxproj", ".xcconfig", ".xcodeproj", ".b64", ".js", ".yml", ".mobileprovision", ".har", ".conf",
-        ".ips", ".crash", ".csr", ".key", ".p8", ".cbor", ".mobileconfig",
+        ".ips", ".crash", ".csr", ".key", ".p8", ".cbor", ".mobileconfig", ".p7b", ".strings", ".xcarchive",
+        ".xcworkspace", ".logarchive", ".swift", ".dart", ".ts", ".kt", ".bak",
     ]
 
     /// A URL, a host with or without a port, or an address; nil for other words.
     private static func target(_ text: String) -> String? {
         // A token with dots is no host, and no name server must see it.
         if SecretText.isSignedToken(text.utf8) { return nil }
-        if text.hasPrefix("http://") || text.hasPrefix("https://") {
+        if let end = LoadURL.schemeEnd(text), text.utf8[..<end].allSatisfy(\.isASCIIAlphanumeric) {
             return text.utf8.contains(where: { $0 <= 0x20 }) ? nil : text
         }
         let host = text.utf8.prefix { $0 != UInt8(ascii: "/") }
         let isName = host.allSatisfy { $0.isASCIIAlphanumeric || "-.:[]".utf8.contains($0) }
         guard isName, host.contains(UInt8(ascii: ".")) || host.starts(with: "localhost".utf8) || host.first == 0x5B,
-            !suffixes.contains(where: { text.hasSuffix($0) }), !text.hasPrefix("."), !text.hasPrefix("com.apple.")
+            !suffixes.contains(where: { text.hasSuffix($0) }), !text.hasPrefix("."), !text.hasPrefix("com."),
+            // Names have dots too: `DCError.invalidKey`, `1.2.840.113635.100.8.2`.
+            CodeCatalog.explanation(of: text) == nil, ExplainedSubject(text) == nil
         else { return nil }
         return text
     }
 
     /// A file, or standard input for `-`.
     private func diagnose(file path: String, named name: String) async -> DoctorItem {
+        let size = path == "-" ? nil : SystemFile.fileSize(SystemFile.resolved(path) ?? path)
+        if let size, size > Self.byteLimit {
+            return DoctorItem(
+                unknown: "file", from: name,
+                "has more than \(Self.byteLimit >> 20) MiB: name a part of it; `sealward ats log` reads logs of any size"
+            )
+        }
         do throws(InputFault) {
             if path == "-" { try InputFile.keepStandardInput(limit: Self.byteLimit) }
             let input = path == "-" ? try InputFile.standardInput() : try InputFile.open(path)
@@ -152,6 +163,9 @@ struct DoctorCommand: WorkingCommand {
         let isVague = if case .vague? = known?.answer { true } else { known == nil }
         if isVague, let item = await said(input, path: path, from: from) { return item }
         guard let known else {
+            if path == "-", let target = input.line.flatMap(Self.target) {
+                return await hand(["ats", "check", target], ("server", "a server"), from: from)
+            }
             return DoctorItem(
                 unknown: DoctorItem.notKnown, from: from,
                 "this is none of the forms that are known: a URL, an Info.plist or project, a certificate, an object of App Attest, or a log with a failure that is known"
@@ -289,7 +303,7 @@ struct FolderSurvey {
             if isOther { others.append(path) }
             // Safe: both are bounded by the limit, which ends the sum.
             if isOther || Self.readSuffixes.contains(where: name.hasSuffix) {
-                bytes += min(size, DoctorCommand.byteLimit)
+                bytes += min(size, DoctorCommand.byteLimit + 1)
             }
             if label == nil, size < DoctorCommand.headBytes, ProjectFile.mayBe(name),
                 let head = try? InputFile.open(path).contents(limit: DoctorCommand.headBytes)

@@ -263,6 +263,12 @@ struct Recogniser: Sendable {
             } || input.head.dropFirst(4).starts(with: "ftyp".utf8)
         },
         Recogniser(
+            "app-scan", "a report of MobSF, which judges each key of the Info.plist alone",
+            .named(
+                "the Info.plist of the app is its member info_plist: `jq -r .info_plist REPORT.json > Info.plist`, then `sealward ats lint Info.plist`"
+            )
+        ) { Input.begins($0.head, "{") && $0.has("\"ats_analysis\"") },
+        Recogniser(
             "report", "a document of this program",
             .named("what was found stands in it; to find it again, name what it is about")
         ) { $0.json?.member("schema")?.text?.hasPrefix("sealward.") == true },
@@ -275,6 +281,10 @@ struct Recogniser: Sendable {
                 kind.has($0.name) && kind.isMeant($0.head) && kind.isRead($0.head)
             }
         } + [
+            Recogniser(
+                "xcode-settings", "an .xcconfig without a setting for the Info.plist",
+                .named("it gives values to $(NAME): `sealward ats lint Info.plist --xcconfig FILE`")
+            ) { $0.ends([".xcconfig"]) && $0.list == nil },
             Recogniser("xcode-project", "the project file of Xcode", lint) {
                 $0.ends([".pbxproj", ".xcconfig"]) || ProjectFile.isXcodeProject($0.head)
             },
@@ -359,6 +369,9 @@ struct Recogniser: Sendable {
             "hash", "32 bytes: a key identifier or a hash",
             .named("give it to `sealward attest verify ATTESTATION --key-id KEY-ID` with the attestation")
         ) { $0.isBytes([32]) && !$0.has("\"attestation\"") && !$0.has("\"assertion\"") },
+        Recogniser("cut-print", "a print of bytes that leaves some out", .named(PastedBytes.printAll)) {
+            PastedBytes.isCutPrint($0.head)
+        },
         explained,
         Recogniser(
             "openssl-output", "the output of `openssl s_client`, which negotiates and trusts otherwise than an app",

@@ -19,7 +19,7 @@ struct ExplainCodeCommand: WorkingCommand {
               sealward explain com.apple.devicecheck.error 3
               sealward explain NSAllowsLocalNetworking
 
-            WHAT is a code of any command or answer, the id of a lint rule, a number of NSURLErrorDomain, of a CFStream error, of AVFoundation, \
+            WHAT is a code of any command or answer, or several codes, the id of a lint rule, a number of NSURLErrorDomain, of a CFStream error, of AVFoundation, \
             CoreMedia or WebKit, an OSStatus of TLS or a DCError, with or without sign and domain, the name of such an error, a TLS alert, a status \
             of App Check (App Check 403) or of the receipt service (receipt 404), a key of NSAppTransportSecurity, or a line of a log.
 
@@ -42,13 +42,16 @@ struct ExplainCodeCommand: WorkingCommand {
     private var answer: (json: () -> JSONValue, text: () -> String, outcome: Outcome)? {
         guard let what else { return ({ CodeCatalog.json(CodeCatalog.all) }, { CodeCatalog.list() }, .clean) }
         if let rule = RuleCatalog.rule(what) { return ({ RuleBook.json([rule]) }, { RuleBook.text(rule) }, .clean) }
-        if let code = CodeCatalog.explanation(of: what) {
-            return ({ CodeCatalog.json([code]) }, { CodeCatalog.text(code) }, .clean)
+        let codes = words.compactMap(CodeCatalog.explanation)
+        if codes.count == words.count {
+            return (
+                { CodeCatalog.json(codes) }, { codes.map(CodeCatalog.text).joined(separator: "\n") }, .clean
+            )
         }
         if let subject = ExplainedSubject(what) {
             return ({ CodeCatalog.json(subject) }, { subject.text }, subject.isKnown ? .clean : .undetermined)
         }
-        var log = DeviceLog()
+        var log = DeviceLog { SecretText.redacted($0, hidesUnnamed: false) }
         log.read(Array(what.utf8))
         let report = log.report()
         return report.failures.isEmpty ? nil : ({ report.json }, { report.text }, .clean)

@@ -34,6 +34,8 @@ extension ExplainedSubject {
         let bytes = Array(text.utf8.prefix(300)).asciiLowercased
         let letters = bytes.filter(\.isASCIIAlphanumeric)
         func has(_ word: String) -> Bool { bytes.contains(word.utf8) || letters.contains(word.utf8) }
+        // What the file that configures the proxy says is said for each load, whatever becomes of the load.
+        if has("nw_proxy_resolver") { return nil }
         let number = ExplainedSubject.isAboutANumber(bytes) ? ExplainedSubject.number(in: bytes) : nil
         // Xcode shows keys by other names, with blanks.
         let written = text.utf8.contains(0x20) ? Spelling.renamed[text] ?? text : text
@@ -45,6 +47,8 @@ extension ExplainedSubject {
                 action: mistake.action, next: ["sealward attest verify --help"])
         } else if has("token") || has("bit") || has("timestamp"), let found = ExplainedSubject.deviceCheck(bytes) {
             self = found
+        } else if has("provisioning profile"), has("appattest-environment") || has("app attest") {
+            self = ExplainedSubject.profileWithoutAttest
         } else if has("appattest-environment")
             || ExplainedSubject.environments.contains(where: { $0.utf8.elementsEqual(letters) })
         {
@@ -126,7 +130,8 @@ extension ExplainedSubject {
         if has("cfnetwork"), let row = ErrorNumber.cfNetwork(number) { return row }
         if has("webkit"), let row = ErrorNumber.webKit(number) { return row }
         let isStream = has("stream") || has("ssl") || has("osstatus")
-        if !isStream, let row = ErrorNumber.url(-number) { return row }
+        // `exit code 1` is no NSURLError.
+        if !isStream, number > 9 || isNegative || has("nsurl"), let row = ErrorNumber.url(-number) { return row }
         let row = ErrorNumber.stream(-number) ?? ErrorNumber.security(-number) ?? ErrorNumber.player(-number)
         // Numbers of one digit are many things.
         let isHTTP = number > 9 || has("cfstream") || words.elementsEqual("-\(number)".utf8)
@@ -148,6 +153,15 @@ extension ExplainedSubject {
         else { return nil }
         return ExplainedSubject(title: "an answer of DeviceCheck", row, ["sealward devicecheck query --help"])
     }
+
+    /// What Xcode says when it signs.
+    private static let profileWithoutAttest = ExplainedSubject(
+        title: "a provisioning profile that does not permit the app's App Attest entitlement",
+        means:
+            "the App ID had no App Attest capability when the profile was made, or the profile has another value than the .entitlements file; the app was not built",
+        action:
+            "add the capability to the App ID (developer.apple.com, Identifiers, or Signing & Capabilities in Xcode), and make or download the profile again",
+        next: ["sealward doctor NAME.mobileprovision"])
 
     static let attestEnvironment = ExplainedSubject(
         title: "com.apple.developer.devicecheck.appattest-environment, and the AAGUID of an attestation",
@@ -298,12 +312,20 @@ extension ExplainedSubject {
         }
         let numbers = bytes.split(whereSeparator: { !(0x30...0x39 ~= $0) }).filter { digits in
             let before = bytes[..<digits.startIndex]
-            let isOwn = before.last?.isASCIIAlphanumeric != true
+            func follows(_ words: [String], _ before: ArraySlice<UInt8>) -> Bool {
+                words.contains { before.suffix($0.utf8.count).elementsEqual($0.utf8) }
+            }
+            let names = ["error", "code", "status", "alert", "domain", "http"]
+            // Parts of addresses and versions, ports and lines: `127.0.0.1:3000`, `:::3000`, `Shop.swift:1022`.
+            let host = before.dropLast()
+            let isPlace =
+                follows(["port "], before)
+                || before.last == UInt8(ascii: ".") && host.last.map { 0x30...0x39 ~= $0 } == true
+                || before.last == UInt8(ascii: ":") && !follows(names, host)
+                    && host.last.map { $0.isASCIIAlphanumeric || ":]".utf8.contains($0) } == true
+            let isOwn = before.last?.isASCIIAlphanumeric != true && !isPlace
             return
-                (isOwn
-                || ["error", "code", "status", "alert", "domain", "http"].contains {
-                    before.suffix($0.utf8.count).elementsEqual($0.utf8)
-                })
+                (isOwn || follows(names, before))
                 && (digits.endIndex == bytes.endIndex || !bytes[digits.endIndex].isASCIIAlphanumeric)
         }
         guard let last = numbers.last, last.count <= 5 else { return nil }

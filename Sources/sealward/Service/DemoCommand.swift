@@ -43,7 +43,12 @@ struct DemoCommand: WorkingCommand {
         } catch {
             throw CommandFault("\(folder): cannot be created; set TMPDIR to a writable folder.")
         }
-        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let leave: @Sendable () -> Void = { try? FileManager.default.removeItem(atPath: folder) }
+        let endCleaning = Interruption.cleaning(leave)
+        defer {
+            endCleaning()
+            leave()
+        }
 
         var page = DemoPage { [output = shared.output] in
             if output == nil { OutputFile.standardOutput.say($0.fitted) }
@@ -59,7 +64,12 @@ struct DemoCommand: WorkingCommand {
             page.heading("2. The server checks its apps (App Attest and DeviceCheck)")
             let service = DemoService(folder: folder, devices: devices)
             let progress = ProgressLine(of: devices, quiet: shared.quiet)
-            let stay: DemoService.Staying? = open ? { _ = try await Interruption.run($0) } : nil
+            let stay: DemoService.Staying? =
+                open
+                ? {
+                    endCleaning()
+                    _ = try await Interruption.run($0)
+                } : nil
             isGood = try await service.run(&page, stay: stay) { progress?.advance() } && isGood
         } catch let fault as FleetFault {
             throw CommandFault("\(fault.description).")

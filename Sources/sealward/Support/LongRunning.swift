@@ -45,16 +45,9 @@ enum Interruption {
         try await withoutActuallyEscaping(body) { body in
             let box = Body(run: body)
             let task = Task { try await box.run() }
-            let queue = DispatchQueue(label: "sealward.interruption")
-            let sources = [SIGINT, SIGTERM].map { number in
-                signal(number, SIG_IGN)
-                let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-                source.setEventHandler {
-                    if task.isCancelled { _exit(128 + number) }
-                    task.cancel()
-                }
-                source.resume()
-                return source
+            let sources = sources { number in
+                if task.isCancelled { _exit(128 + number) }
+                task.cancel()
             }
             defer {
                 for source in sources { source.cancel() }
@@ -67,6 +60,28 @@ enum Interruption {
                 return false
             }
             return !task.isCancelled
+        }
+    }
+
+    /// Cleans up before the first SIGINT or SIGTERM ends the process.
+    ///
+    /// - Returns: what ends that: from then on these signals are another's.
+    static func cleaning(_ clean: @escaping @Sendable () -> Void) -> () -> Void {
+        let sources = sources { number in
+            clean()
+            _exit(128 + number)
+        }
+        return { for source in sources { source.cancel() } }
+    }
+
+    private static func sources(_ handle: @escaping @Sendable (Int32) -> Void) -> [any DispatchSourceSignal] {
+        let queue = DispatchQueue(label: "sealward.interruption")
+        return [SIGINT, SIGTERM].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            source.setEventHandler { handle(number) }
+            source.resume()
+            return source
         }
     }
 

@@ -11,15 +11,16 @@ enum SecretText {
     /// Names after which a value is a secret, in lower case without `-` and `_`.
     private static let names = [
         "authorization", "password", "passwd", "pwd", "passphrase", "secret", "token", "apikey", "accesskey",
-        "privatekey", "passcode", "sessid",
-        "credential", "cookie", "sessionid", "session", "signature", "sig", "authkey", "bearer",
+        "privatekey",
+        "credential", "credentials", "cookie", "sessionid", "session", "signature", "sig", "authkey", "bearer",
+        "passcode", "otp", "secretkey", "sessid",
     ]
     private static let beginnings = [
         "eyJ", "AKIA", "ghp_", "gho_", "github_pat_", "glpat-", "sk_live_", "sk-", "xox", "AIza",
     ]
 
     /// The same, as whole words.
-    private static let shortNames = ["pass", "pw", "otp"]
+    private static let shortNames = ["pass", "pw"]
     /// Words after which a blank is enough, as after an option with such a name: schemes of HTTP, and options of curl.
     private static let introducers = ["bearer", "basic", "-u", "--user", "--proxy-user", "-b"]
 
@@ -31,17 +32,25 @@ enum SecretText {
         var result: [UInt8] = []
         var rest = withoutKeys(text).utf8[...]
         var (state, isCookie, afterScheme) = (State.plain, false, false)
+        // The mark of quotation that a value began with, and whether it was escaped.
+        var mark: (byte: UInt8, isEscaped: Bool)?
+        var isAuthorization = false
         while let first = rest.first {
             let isPart = isWordByte(first)
             let run = rest.prefix { isWordByte($0) == isPart }
             rest = rest[run.endIndex...]
             guard isPart else {
                 let gives = run.contains(UInt8(ascii: "=")) || run.contains(UInt8(ascii: ":"))
-                if run.contains(0x0A) {
+                let opens = run.last.map(isQuote) == true
+                // A value in JSON or a property list may be on the line after its name.
+                if run.contains(0x0A), state != .behindName || !opens && run.last != UInt8(ascii: "<") {
                     state = .plain
                 } else if state == .behindName, gives || run.last == UInt8(ascii: ">") {
                     state = .beforeValue
-                } else if state == .insideValue, !gives, run.contains(where: isCookie ? isQuote : endsValue) {
+                    mark = opens ? run.last.map { ($0, run.dropLast().last == UInt8(ascii: "\\")) } : nil
+                } else if state == .insideValue, !gives,
+                    mark.map({ ends(run, $0) }) ?? run.contains(where: isCookie ? isQuote : endsValue)
+                {
                     state = .plain
                 }
                 result += run
@@ -49,6 +58,13 @@ enum SecretText {
                 continue
             }
             let word = Array(run)
+            // What is hidden already stays as it is.
+            if result.last == UInt8(ascii: "("), word.elementsEqual("hidden".utf8) {
+                result += word
+                if state == .beforeValue { state = .insideValue }
+                afterScheme = false
+                continue
+            }
             if afterScheme, let end = userEnd(rest) {
                 result += hidden.utf8
                 rest = rest[end...]
@@ -66,6 +82,7 @@ enum SecretText {
                 || isName && word.first == UInt8(ascii: "-") && [.plain, .behindName].contains(state)
             {
                 result += word
+                (isAuthorization, mark) = (false, nil)
                 if let next = rest.first, " \t\\=".utf8.contains(next) { state = .beforeValue }
                 continue
             }
@@ -75,17 +92,25 @@ enum SecretText {
                 result += word
             case .beforeValue, .insideValue:
                 result += hidden.utf8
-                state = .insideValue
+                // `Authorization: token 5f2a...`: a scheme, whatever it is called, and what is secret.
+                state = isAuthorization && rest.first == 0x20 ? .beforeValue : .insideValue
+                isAuthorization = false
             // `"name": "Cookie", "value": "..."` and `<key>Password</key><string>...`.
             case .behindName where ["key", "value", "string"].contains(where: { lowered.elementsEqual($0.utf8) }):
                 result += word
             case .plain, .behindName:
                 isCookie = letters.ends(with: "cookie".utf8)
+                isAuthorization = letters.ends(with: "authorization".utf8)
                 state = isName ? .behindName : .plain
                 result += isSecret(word, hidesUnnamed: hidesUnnamed) ? Array(hidden.utf8) : word
             }
         }
         return String(decoding: result, as: UTF8.self)
+    }
+
+    /// Whether what follows a word ends a value in marks of quotation; one that is escaped otherwise than the first is a part of it.
+    private static func ends(_ run: Substring.UTF8View.SubSequence, _ mark: (byte: UInt8, isEscaped: Bool)) -> Bool {
+        zip([0] + Array(run), run).contains { $1 == mark.byte && ($0 == UInt8(ascii: "\\")) == mark.isEscaped }
     }
 
     private static func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }

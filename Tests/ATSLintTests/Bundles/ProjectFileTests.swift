@@ -41,6 +41,15 @@ import Vocabulary
         }
     }
 
+    @Test("What plutil -p prints begins as JSON does, and is none", arguments: ["-", "list", "list.txt"])
+    func aPrintIsNoJSON(_ name: String) throws {
+        let text =
+            "{\n  \"CFBundleName\" => \"Shop\"\n  \"NSAppTransportSecurity\" => {\n    \"NSAllowsArbitraryLoads\" => true\n  }\n}\n"
+        let document = try InfoPlistSearch.document(Array(text.utf8), name: name)
+        let flag = document.root["NSAppTransportSecurity"]?["NSAllowsArbitraryLoads"]
+        #expect(flag?.propertyListValue == .boolean(true))
+    }
+
     @Test(
         "A part of a list is read between the words around it, with its own lines",
         arguments: [

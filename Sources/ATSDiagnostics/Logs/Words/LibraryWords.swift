@@ -169,12 +169,21 @@ enum LibraryWords {
             LogPhrase(
                 "unable to get certificate CRL", .openSSL, [.tlsHandshakeFailed],
                 "OpenSSL was told to look into lists of revoked certificates and has none for <host>: the certificate itself may be right. It does not use ATS.",
-                fix: "update the program (the gem openssl of Ruby), or switch the check of revocation lists off in it")
+                fix: "update the program (the gem openssl of Ruby), or switch the check of revocation lists off in it"),
+            LogPhrase(
+                "unsafe legacy renegotiation", .openSSL, [.tlsHandshakeFailed],
+                "OpenSSL 3 refuses <host>, which cannot renegotiate safely (RFC 5746): an old server, or a proxy that reads TLS. It does not use ATS.",
+                fix: "update the TLS library of the server or of the proxy"),
+            LogPhrase(
+                "dh key too small", .openSSL, [.tlsHandshakeFailed],
+                "OpenSSL refuses <host>, whose Diffie-Hellman key is too small. It does not use ATS, which asks for ECDHE.",
+                fix: "enable ECDHE suites on the server, and give its DHE suites parameters of 2048 bits"),
         ] + rows(.openSSL, openSSL)
 
     /// What OpenSSL says about a chain, in `openssl s_client`, curl, Python, Ruby and others.
     private static let openSSL: [(String, [Code])] = [
         ("wrong version number", [.netNotTLS]), ("packet length too long", [.netNotTLS]),
+        ("EOF occurred in violation of protocol", [.netClosed]), ("unexpected eof while reading", [.netClosed]),
         ("SSL23_GET_SERVER_HELLO:unknown protocol", [.netNotTLS, .tlsVersionTooLow]),
         (":unsupported protocol", [.tlsVersionTooLow]), (":no protocols available", [.tlsVersionTooLow]),
         ("ee key too small", [.trustWeakKey]), ("EE certificate key too weak", [.trustWeakKey]),

@@ -8,6 +8,8 @@ import Vocabulary
 enum SystemWords {
     static let strict = "strict TLS Trust evaluation failed"
     static let systemTrust = "ATS failed system trust"
+    /// What device management says of a certificate that it refuses, as the device writes it and as people type it.
+    static let management = ["The server certificate for \u{201C}", "The server certificate for \"https:"]
     static let reset = "received ECONNRESET with incomplete TLS handshake"
 
     static let all: [LogPhrase] = services + named + proxies + numbers + sockets + sentences + TranslatedWords.all
@@ -150,7 +152,7 @@ enum SystemWords {
         ),
         // SecTrustResultType.recoverableTrustFailure in a plugin's words, and device management's for a trust that fails.
         row("trust policy failure which can be overridden", refusals),
-        row("The server certificate for \u{201C}", refusals),
+        row(management[0], refusals), row(management[1], refusals),
         // App Check's client, where it does not say which DCError it got.
         row(
             "Failed to attest the validity of the generated cryptographic key", lostKey,
