@@ -609,6 +609,8 @@ import Testing
 
     @Test(arguments: [
         "Authorization: Bearer abcDEF123", "password=hunter2secret", "https://user:hunter2secret@a.example/",
+        "--password hunter2secret", "curl --user=admin:hunter2secret http://a", "curl -b 'sid=hunter2secret' http://a",
+        "curl --oauth2-bearer hunter2secret http://a", #"password: Optional("hunter2secret")"#, "pass=hunter2secret",
         "api_key: hunter2secret", "x eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJ4In0.c2ln", "?token=hunter2secret&b=1",
         "key 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "Cookie: sid=hunter2secret; other=hunter2secret",
         #"{"name": "Cookie", "value": "sid=hunter2secret; other=hunter2secret"}"#,

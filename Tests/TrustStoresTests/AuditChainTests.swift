@@ -34,6 +34,8 @@ import Vocabulary
         let changes: [(SQLText, String)] = [
             ("UPDATE audit_entries SET target = 'other' WHERE id = 3", "line 4 names"),
             ("UPDATE audit_entries SET reason = 'other' WHERE id = 3", "line 4 names"),
+            // Times are shown in whole seconds, and what is shown is sealed.
+            ("UPDATE audit_entries SET at = at - 1 WHERE id = 3", "line 4 names"),
             ("UPDATE audit_entries SET previous = NULL WHERE id = 2", "line 2 names none"),
             ("DELETE FROM audit_entries WHERE id = 1", "line 1 is missing"),
             ("DELETE FROM audit_entries WHERE id = 3", "line 3 is missing"),

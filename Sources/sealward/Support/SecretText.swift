@@ -13,14 +13,16 @@ enum SecretText {
         "authorization", "password", "passwd", "pwd", "passphrase", "secret", "token", "apikey", "accesskey",
         "privatekey",
         "credential", "credentials", "cookie", "sessionid", "session", "signature", "sig", "authkey", "bearer",
-        "passcode", "otp", "secretkey",
+        "passcode", "otp", "secretkey", "sessid",
     ]
     private static let beginnings = [
         "eyJ", "AKIA", "ghp_", "gho_", "github_pat_", "glpat-", "sk_live_", "sk-", "xox", "AIza",
     ]
 
-    /// Words after which a blank is enough: schemes of HTTP, and options of curl.
-    private static let introducers = ["bearer", "basic", "-u", "--user", "--proxy-user"]
+    /// The same, as whole words.
+    private static let shortNames = ["pass", "pw"]
+    /// Words after which a blank is enough, as after an option with such a name: schemes of HTTP, and options of curl.
+    private static let introducers = ["bearer", "basic", "-u", "--user", "--proxy-user", "-b"]
 
     /// Where a reader of a text is.
     private enum State { case plain, behindName, beforeValue, insideValue }
@@ -70,13 +72,24 @@ enum SecretText {
                 continue
             }
             let lowered = word.asciiLowercased
-            if introducers.contains(where: { lowered.elementsEqual($0.utf8) }) {
+            let letters = lowered.filter(\.isASCIIAlphanumeric)
+            // What stands behind `URLSession:` is no session of a site.
+            let isName =
+                word.count <= 64 && !letters.ends(with: "urlsession".utf8)
+                && (names.contains { letters.ends(with: $0.utf8) }
+                    || shortNames.contains { letters.elementsEqual($0.utf8) })
+            if introducers.contains(where: { lowered.elementsEqual($0.utf8) })
+                || isName && word.first == UInt8(ascii: "-") && [.plain, .behindName].contains(state)
+            {
                 result += word
-                isAuthorization = false
-                if let next = rest.first, [0x20, 0x09, UInt8(ascii: "\\")].contains(next) { state = .beforeValue }
+                (isAuthorization, mark) = (false, nil)
+                if let next = rest.first, " \t\\=".utf8.contains(next) { state = .beforeValue }
                 continue
             }
             switch state {
+            // As Swift prints a value that may be absent.
+            case .beforeValue where lowered.elementsEqual("optional".utf8) && rest.first == UInt8(ascii: "("):
+                result += word
             case .beforeValue, .insideValue:
                 result += hidden.utf8
                 // `Authorization: token 5f2a...`: a scheme, whatever it is called, and what is secret.
@@ -86,12 +99,9 @@ enum SecretText {
             case .behindName where ["key", "value", "string"].contains(where: { lowered.elementsEqual($0.utf8) }):
                 result += word
             case .plain, .behindName:
-                let letters = lowered.filter(\.isASCIIAlphanumeric)
                 isCookie = letters.ends(with: "cookie".utf8)
                 isAuthorization = letters.ends(with: "authorization".utf8)
-                // What stands behind `URLSession:` is no session of a site.
-                let isName = word.count <= 64 && !letters.ends(with: "urlsession".utf8)
-                state = isName && names.contains { letters.ends(with: $0.utf8) } ? .behindName : .plain
+                state = isName ? .behindName : .plain
                 result += isSecret(word, hidesUnnamed: hidesUnnamed) ? Array(hidden.utf8) : word
             }
         }
