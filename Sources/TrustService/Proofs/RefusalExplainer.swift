@@ -8,22 +8,22 @@ import HTTPService
 import Synchronization
 import Vocabulary
 
-/// Adds to refusals what was expected and found, and which usual mistake it is: at most 20 in any second and node, as one costs up to 40
-/// signatures.
+/// Adds to refusals what was expected and found, and which usual mistake it is. Mistakes are tried for at most 20 in any second and node, as
+/// one costs up to 40 signatures.
 final class RefusalExplainer: Sendable {
     private let observer: RequestObserver
     private let uptime: @Sendable () -> Double
     /// When the refusals of the last second were explained.
     private let recent = Mutex<[Double]>([])
 
-    /// How many refusals are explained in a second, wherever it begins; the rest is counted.
+    /// For how many refusals of a second, wherever it begins, mistakes are tried; the rest is counted, and says what the verifier knows.
     private static let perSecond = 20
 
     init(observer: RequestObserver, uptime: @escaping @Sendable () -> Double) {
         (self.observer, self.uptime) = (observer, uptime)
     }
 
-    /// A refusal with what explains it, if a verifier refused and the budget of this second is not spent.
+    /// A refusal with what explains it, if a verifier refused.
     ///
     /// - Parameters:
     ///   - loggingHash: whether the log may have client data hashes; not where they are the challenge itself.
@@ -32,12 +32,10 @@ final class RefusalExplainer: Sendable {
         _ refusal: ProofRefusal, loggingHash: Bool, _ explain: (Refusal) async throws -> Refusal
     ) async rethrows -> ProofRefusal {
         guard let verdict = refusal.verdict else { return refusal }
-        guard mayExplain() else {
-            observer.count(.refusalsUnexplained)
-            return refusal
-        }
+        let isTried = mayExplain()
+        if !isTried { observer.count(.refusalsUnexplained) }
         var result = refusal
-        let explained = try await explain(verdict)
+        let explained = isTried ? try await explain(verdict) : verdict
         result.problem = result.problem.saying(explained.reason)
         // A verifier reads the certificates of attestations, and has no step for other bytes.
         result.problem.difference =
