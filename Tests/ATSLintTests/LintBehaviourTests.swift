@@ -683,9 +683,9 @@ import Vocabulary
 
     @Test("of two keys of 2015 for one thing, the one that systems obeyed is to be renamed, and the other removed")
     func twoKeysOf2015() throws {
-        func fixes(_ temporary: String, _ thirdParty: String, _ suffix: String) throws -> [String] {
+        func fixes(_ temporary: String, _ third: String, _ suffix: String) throws -> [String] {
             let ats =
-                "<key>NSExceptionDomains</key><dict><key>a.example</key><dict><key>NSTemporaryException\(suffix)</key>\(temporary)<key>NSThirdPartyException\(suffix)</key>\(thirdParty)</dict></dict>"
+                "<key>NSExceptionDomains</key><dict><key>a.example</key><dict><key>NSTemporaryException\(suffix)</key>\(temporary)<key>NSThirdPartyException\(suffix)</key>\(third)</dict></dict>"
             return try LintFixtures.lint(ats: ats).findings.filter { $0.finding.rule == "ATS018" }
                 .compactMap { $0.finding.fix?.split(separator: " ").first.map(String.init) }
         }
