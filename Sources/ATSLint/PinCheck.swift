@@ -69,7 +69,7 @@ enum PinCheck {
         let pins = pinned.map { effect in
             effect.pins.flatMap { list.key == ATSKey.pinnedLeaves ? $0.leaves : $0.authorities }
         }
-        let refused = pins.map { pins in pins.map { !$0.contains { $0.count == 32 } } ?? false }
+        let refused = pins.map { pins in pins?.isEmpty ?? false }
         let isFilledIn = elements.contains { $0.member(ATSKey.pin)?.node.string.map(BuildVariable.isIn) == true }
         if systems.someSupported(refused), !isFilledIn {
             let isMeant = elements.contains { $0.member(ATSKey.pin)?.node.string.flatMap(PinText.right) != nil }

@@ -156,8 +156,9 @@ package struct PinSet: Sendable, Equatable {
         let authorities = covering.compactMap(\.authorities)
         let leaves = covering.compactMap(\.leaves)
         guard !authorities.isEmpty || !leaves.isEmpty else { return nil }
-        self.authorities = authorities.isEmpty ? nil : Set(authorities.joined())
-        self.leaves = leaves.isEmpty ? nil : Set(leaves.joined())
+        // A pin of another length matches no key.
+        self.authorities = authorities.isEmpty ? nil : Set(authorities.joined().filter { $0.count == 32 })
+        self.leaves = leaves.isEmpty ? nil : Set(leaves.joined().filter { $0.count == 32 })
     }
 }
 

@@ -321,6 +321,16 @@ struct EvaluationTests {
         #expect(try Scene().verdict(#"{"NSPinnedDomains":{"api.example.com":\#(entry)}}"#, os: "ios13").passed)
     }
 
+    @Test("pins that are no SHA-256 block the host before any server is asked")
+    func pinsOfAnotherLength() throws {
+        for pin in [String(repeating: "00", count: 32), "AAAA", "%%"] {
+            let entry = #"{"NSPinnedLeafIdentities":[{"SPKI-SHA256-BASE64":"\#(pin)"}]}"#
+            let decision = try decide(
+                "https://api.example.com/", #"{"NSPinnedDomains":{"api.example.com":\#(entry)}}"#)
+            #expect(decision.verdict == .blocked, "\(pin)")
+        }
+    }
+
     @Test("pins have a calendar, which changes no verdict")
     func pinCalendar() throws {
         func note(_ entry: String, _ scene: Scene = Scene(), os: String = "macos26") throws -> String? {
