@@ -85,15 +85,13 @@ struct HostKey: Sendable, Equatable {
     /// How many labels there are, without making them.
     var labelCount: Int { text.utf8.split(separator: 0x2E).count }
 
-    /// Whether the key is the beginning of an address, or one with asterisks: `192.168.1`, `10.*.*.*`.
+    /// Whether the key was meant for addresses and is none: `192.168.1`, `10.*.*.*`, `10.0.0.1-20`, `192.168.1.300`.
     var isPartOfAddress: Bool {
         let labels = text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
-        guard kind == .name, (2...4).contains(labels.count), labels.first?.allSatisfy(HostKey.isDigit) == true,
-            labels.allSatisfy({
-                $0.elementsEqual([0x2A]) || (1...3).contains($0.count) && $0.allSatisfy(HostKey.isDigit)
-            })
+        guard kind == .name, labels.count > 1, let last = labels.last, labels[0].first.map(HostKey.isDigit) == true
         else { return false }
-        return labels.count < 4 || isWildcard
+        return last.elementsEqual("x".utf8)
+            || !last.isEmpty && last.allSatisfy { HostKey.isDigit($0) || $0 == 0x2A || $0 == 0x2D }
     }
 
     /// Whether ATS requires no TLS of the host since iOS 10, or of any in the range: local names, and the addresses that Apple's own tests treat as

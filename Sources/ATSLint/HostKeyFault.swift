@@ -53,11 +53,11 @@ struct HostKeyFault: Sendable, Equatable {
                 "ATS009",
                 host.isWildcard
                     ? "matches no load and is never read: an asterisk matches nothing"
-                    : "is only a part of an address and covers no address of that network")
+                    : "covers no address: it is none, and no range, and no host name ends in a number")
             return
         }
         if host.kind == .name, !host.hasUppercase, !host.hasTrailingDot, host.isASCII,
-            HostName.ascii(host.text)?.hasSameBytes(as: host.text) == true, !host.hasPort
+            HostName.ascii(host.text)?.hasSameBytes(as: host.text) == true, !host.text.utf8.contains(0x3A)
         {
             return nil
         }
@@ -69,7 +69,7 @@ struct HostKeyFault: Sendable, Equatable {
             self.init(rule, "matches no load and is never read: \(why)", coversSubdomains: host.isWildcard)
             return
         }
-        let reasons = isPin ? all.filter { $0 != .letterCase && $0 != .trailingDot } : all
+        let reasons = isPin ? all.filter { ![.letterCase, .trailingDot, .addressSpelling].contains($0) } : all
         guard !reasons.isEmpty else { return nil }
         if reasons == [.trailingDot] {
             self.init("ATS008", "ends with a dot, so it covers only URLs whose host ends with a dot too", right: right)

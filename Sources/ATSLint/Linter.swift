@@ -126,12 +126,13 @@ public enum Linter {
         return min(found.hit.severity ?? own, own)
     }
 
-    /// One finding of all that was found about one key: the gravest first, and its fix. Keys inside of an entry that is to be removed come last.
+    /// One finding of all that was found about one key: the gravest first, and its fix; of equals the one that removes the entry. Keys inside of an entry that is to be removed come last.
     static func finding(_ found: [(rule: Int, hit: Hit)], _ lines: LineIndex) -> LintFinding {
         let depth = found.map(\.hit.keyPath.count).min()
         var all = found.filter { $0.hit.keyPath.count == depth }
         let gravest = all.enumerated().max { left, right in
-            (severity(left.element), right.offset) < (severity(right.element), left.offset)
+            (severity(left.element), left.element.hit.isWhole ? 1 : 0, right.offset)
+                < (severity(right.element), right.element.hit.isWhole ? 1 : 0, left.offset)
         }?.offset
         if let gravest { all.insert(all.remove(at: gravest), at: 0) }
         let edits = all.flatMap(\.hit.edits)

@@ -120,7 +120,9 @@ final class DomainEntry: Sendable {
         isPlaceholder = BuildVariable.isIn(member.key)
         isKey = KeyReading.isKey(member)
         fault = isKey ? nil : HostKeyFault(host, isPin: isPin)
-        effects = members == nil || isPlaceholder || isKey ? nil : scopes.flatMap { EntryEffects(host, $0) }
+        effects =
+            members == nil || isPlaceholder || isKey || fault?.isDead == true
+            ? nil : scopes.flatMap { EntryEffects(host, $0) }
     }
 
     var key: String { member.key }

@@ -18,6 +18,9 @@ package struct NearMisses: Sendable {
         case wildcard
         case leadingDot
         case blank
+        case brackets
+        case zone
+        case addressSpelling
         case international(String)
         case subdomains
         case parentOfHost
@@ -35,6 +38,9 @@ package struct NearMisses: Sendable {
             case .wildcard: "an asterisk matches nothing; subdomains are covered by NSIncludesSubdomains"
             case .leadingDot: "a key does not begin with a dot; subdomains are covered by NSIncludesSubdomains"
             case .blank: "the key has spaces around the host"
+            case .brackets: "a key has no brackets around an address"
+            case .zone: "a key names no interface: an address covers all of them"
+            case .addressSpelling: "an address is compared as text, in the way it is usually written"
             case .international(let ascii): "the host is requested in ASCII, as \(ascii)"
             case .subdomains: "the entry does not set NSIncludesSubdomains to YES, so it covers only that host"
             case .parentOfHost: "the entry is for a host below this one"
@@ -167,7 +173,25 @@ package struct NearMisses: Sendable {
                 if scheme == nil { reasons.append(.url) }
                 rest = rest[..<end]
             }
-            if IPAddress(rest) == nil, let colon = rest.utf8.lastIndex(of: 0x3A) {
+            if rest.utf8.first == 0x5B, let close = rest.utf8.firstIndex(of: 0x5D) {
+                let port = rest.utf8[rest.utf8.index(after: close)...]
+                guard port.isEmpty || port.first == 0x3A else { return nil }
+                reasons += port.isEmpty ? [.brackets] : [.port, .brackets]
+                rest = rest[..<close].dropFirst()
+            }
+            if let zone = rest.utf8.firstIndex(of: 0x25), IPAddress(rest[..<zone]) != nil {
+                reasons.append(.zone)
+                rest = rest[..<zone]
+            }
+            if let address = IPAddress(rest) {
+                let usual = address.canonicalText
+                if !usual.hasSameBytes(as: rest) {
+                    reasons.append(usual.hasSameBytes(as: rest.lowercased()) ? .letterCase : .addressSpelling)
+                }
+                return (usual, reasons)
+            }
+            if let colon = rest.utf8.firstIndex(of: 0x3A) {
+                guard rest.utf8[colon...].dropFirst().allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
                 reasons.append(.port)
                 rest = rest[..<colon]
             }

@@ -81,14 +81,51 @@ import Vocabulary
         }
     }
 
-    @Test("A part of an address is no range", arguments: ["192.168.1", "192.168.*.*", "10.*"])
+    @Test(
+        "A part of an address is no range, and permits nothing",
+        arguments: ["192.168.1", "192.168.*.*", "10.*", "192.168.1.300", "192.168.1.1-192.168.1.20", "192.168.1.x"])
     func partsOfAddresses(_ key: String) throws {
+        let findings = try Self.openTo(key)
+        #expect(findings.map(\.rule) == ["ATS009"], "\(findings)")
+        #expect(findings.first?.severity == .error && findings.first?.fix?.contains("/24") == true, "\(findings)")
+    }
+
+    @Test(
+        "A key with a colon is no host, and the fix is the key to write",
+        arguments: [
+            ("[2001:db8::1]", "Write '2001:db8::1'."), ("[2001:DB8::1]:8080", "Write '2001:db8::1'."),
+            ("[::1]", "Remove the entry: '::1' is local and needs none."), ("a.example.com:", "Write 'a.example.com'."),
+            ("fe80::1%en0", "Remove the entry: 'fe80::1' is local and needs none."),
+            ("https:a.example.com", "Write the host as it appears in the URL, without scheme, port and path."),
+        ])
+    func keysWithColons(_ key: String, _ fix: String) throws {
+        let findings = try Self.openTo(key)
+        #expect(findings.map(\.severity) == [.error] && findings.map(\.fix) == [fix], "\(findings)")
+    }
+
+    @Test("An address that needs no exception is to be removed, also where the app runs on systems that read none")
+    func localAddresses() throws {
+        for key in ["::1", "127.0.0.1", "127.0.0.0/8"] {
+            let findings = try Self.openTo(key, root: "<key>MinimumOSVersion</key><string>15.0</string>")
+            #expect(findings.map(\.fix) == ["Remove the entry."], "\(findings)")
+        }
+    }
+
+    private static func openTo(_ key: String, root: String = "") throws -> [Finding] {
         let entry = "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"
-        let findings = try LintFixtures.lint(
-            ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>\(entry)</dict></dict>"
+        return try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>\(entry)</dict></dict>", root: root
         ).findings.map(\.finding)
-        let finding = try #require(findings.first { $0.rule == "ATS009" }, "\(findings)")
-        #expect(finding.severity == .error && finding.fix?.contains("/24") == true, "\(finding)")
+    }
+
+    @Test("A hardening that is not switched on, because its value is none, is an error")
+    func unknownHardening() throws {
+        for value in ["fcp_v2.1", "FCP_v2.0", "true"] {
+            let findings = try LintFixtures.lint(
+                ats: "<key>NSRequiresNIAPTLSPackageVersion</key><string>\(value)</string>"
+            ).findings.map(\.finding)
+            #expect(findings.map(\.rule) == ["ATS029"] && findings.first?.severity == .error, "\(findings)")
+        }
     }
 
     @Test(

@@ -41,6 +41,11 @@ import Vocabulary
             ("http://bank.test/", "www.bank.test", "a host below this one"),
             ("http://m\u{FC}nchen.test/", "m\u{FC}nchen.test", "in ASCII, as xn--mnchen-3ya.test"),
             ("http://xn--mnchen-3ya.test/", "mu\u{308}nchen.test", "in ASCII, as xn--mnchen-3ya.test"),
+            ("http://[2001:db8::1]/", "[2001:db8::1]", "no brackets"),
+            ("http://[2001:db8::1]:81/", "[2001:db8::1]:81", "contains no port"),
+            ("http://[2001:db8::1]/", "2001:db8:0:0:0:0:0:1", "usually written"),
+            ("http://[fe80::1]/", "fe80::1%en0", "no interface"),
+            ("http://pay.bank.test/", "pay.bank.test:", "contains no port"),
             ("http://m\u{FC}nchen.test/", "XN--mnchen-3ya.test", "letter by letter"),
         ]
     )
