@@ -91,7 +91,7 @@ import Vocabulary
 
     private static let silent = ModelServer(failure: .refused)
 
-    @Test("Where no target was reached, nothing is said to be needed or not")
+    @Test("Where nothing is known of a target, nothing is said to be needed or not, nor that it was not reached")
     func unreachedTargetsAreNotSaidToNeedNothing() async throws {
         let text = try await Self.judges([("a.example", Self.silent)]).minimal().text(os: "macos26")
         #expect(text.hasPrefix("Whether the target needs an exception on macos26 is unknown"), "\(text)")
@@ -99,8 +99,8 @@ import Vocabulary
         let two = try await Self.judges([("a.example", Self.silent), ("b.example", Self.silent)]).minimal()
         #expect(two.text(os: "macos26").hasPrefix("Whether the targets need an exception on macos26 is unknown"))
         let mixed = try await Self.judges([("a.example", Self.silent), ("no.example", Self.hopeless)]).minimal()
-        #expect(mixed.text(os: "macos26").hasPrefix("No exception helps on macos26 for the targets that"))
-        let reached = "for the targets that could be reached"
+        #expect(mixed.text(os: "macos26").hasPrefix("No exception helps on macos26 for the targets whose answer"))
+        let reached = "for the targets whose answer is known"
         let some = try await Self.judges([("a.example", Self.silent), ("b.example", Self.good)]).minimal()
         #expect(some.text(os: "macos26").hasPrefix("No exception is needed on macos26 \(reached)"))
         let old = try await Self.judges([("a.example", Self.silent), ("old.example", Self.old)]).minimal()
@@ -109,6 +109,31 @@ import Vocabulary
         #expect(hopeless.text(os: "macos26").hasPrefix("No exception helps on macos26."))
         let good = try await Self.judges([("a.example", Self.good)]).minimal()
         #expect(good.text(os: "macos26").hasPrefix("No exception is needed on macos26: the empty dictionary {}"))
+    }
+
+    @Test("A server is said to comply only of a key that decides about it")
+    func theReasonOfADeadKeyIsItsOwn() async throws {
+        let open = PropertyListValue.dictionary([
+            "NSExceptionAllowsInsecureHTTPLoads": .boolean(true), "NSIncludesSubdomains": .boolean(true),
+        ])
+        let app = ATSDictionary(
+            .dictionary([
+                "NSAllowsLocalNetworking": .boolean(true),
+                "NSExceptionDomains": .dictionary([
+                    "a.example": open, "example": open, "A.example": open, "a.example:443": open, "c.example": open,
+                ]),
+            ])
+        )
+        let dead = try await Self.judges([("a.example", Self.good)], app: app).minimal(app: app).dead
+        func why(_ path: String) -> String? { dead.first { $0.keyPath == "NSAppTransportSecurity." + path }?.why }
+        let key = "NSExceptionAllowsInsecureHTTPLoads"
+        #expect(why("NSExceptionDomains.a.example.\(key)")?.hasSuffix("its server complies today.") == true, "\(dead)")
+        for other in ["NSAllowsLocalNetworking", "NSExceptionDomains.example.\(key)"] {
+            #expect(why(other)?.hasPrefix("It decides about none of the targets") == true, "\(dead)")
+        }
+        #expect(why("NSExceptionDomains.A.example.\(key)")?.contains("letter by letter") == true, "\(dead)")
+        #expect(why("NSExceptionDomains.a.example:443.\(key)")?.contains("no port") == true, "\(dead)")
+        #expect(why("NSExceptionDomains.c.example.\(key)")?.contains("on this host") == true, "\(dead)")
     }
 
     @Test("A key is not called dead because its server could not be reached")

@@ -211,13 +211,29 @@ package struct DictionarySearch: Sendable {
                 "Only the whole entry can go: every target on its host is decided alike without it, and not with an entry that is left without this key."
         }
         if concerned.isEmpty {
+            if let reasons = setting.host.flatMap(nearMiss) {
+                return "Its entry matches none of the targets: \(reasons.map(\.words).joined(separator: "; "))."
+            }
             return "None of the targets is on this host: the key decides about none of them."
+        }
+        if whole.isIdle(setting) {
+            return "It decides about none of the targets: other keys, or the default rules, do."
         }
         let loading = concerned.filter { !whole.failing.contains($0) }
         if loading.isEmpty { return "The target of this key does not load, with or without the key." }
         return loading.allSatisfy { judges[$0].judge.judge(dictionary: ATSDictionary()).result == .pass }
             ? "Every target that loads with this key also loads without it: its server complies today."
             : "Every target that loads with this key also loads without it: other keys of the dictionary let it."
+    }
+
+    /// What keeps the key of an entry from matching a target that it was meant for; nil if it was meant for none.
+    private func nearMiss(_ key: String) -> [NearMisses.Reason]? {
+        guard let (host, reasons) = NearMisses.meant(by: key), !reasons.isEmpty else { return nil }
+        let isWild = reasons.contains(.wildcard) || reasons.contains(.leadingDot)
+        let isMeant = judges.contains { (target, _) in
+            isWild ? target.url.host.isSameOrBelow(host) : target.url.host.hasSameBytes(as: host)
+        }
+        return isMeant ? reasons : nil
     }
 
     /// Why a key changes nothing on this system, whatever the servers do; nil if it may.

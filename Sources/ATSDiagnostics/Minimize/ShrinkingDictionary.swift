@@ -107,6 +107,20 @@ struct ShrinkingDictionary {
         setting.host.map { concerned[$0] ?? [] } ?? Array(judges.indices)
     }
 
+    /// Whether the policy asks the same of every target without a key: other keys, or the default rules, decide.
+    func isIdle(_ setting: ATSSetting) -> Bool {
+        concerned(by: setting).allSatisfy { place in
+            let judge = judges[place]
+            let with = part(for: place)
+            var without = with
+            without.remove(setting, keepsEntry: true)
+            let policies = [with, without].map { ATSPolicy(dictionary: $0, profile: judge.profile) }
+            return ([judge.target] + (judge.trace?.places ?? [])).allSatisfy { url in
+                LoadEffect(policies[0].decide(url)) == LoadEffect(policies[1].decide(url))
+            }
+        }
+    }
+
     private mutating func judge(_ place: Int) -> ConfigurationJudge.Judgement {
         judgements += 1
         return judges[place].judge(dictionary: part(for: place))

@@ -29,7 +29,7 @@ extension MinimalDictionary {
         if dictionary.isEmpty {
             lines.append(emptySentence(os: os))
         } else {
-            let whose = unknown > 0 ? " for the targets that could be reached" : ""
+            let whose = unknown > 0 ? " for the targets whose answer is known" : ""
             lines.append("The smallest dictionary on \(os)\(whose):")
             lines.append(dictionary.propertyListValue.oldStyleDescription)
         }
@@ -53,7 +53,7 @@ extension MinimalDictionary {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// How many targets could not be reached.
+    /// Of how many targets nothing is known.
     private var unknown: Int { impossible.count(where: \.isUndetermined) }
 
     /// What the empty dictionary says: that nothing is needed, that nothing helps, or nothing at all.
@@ -61,16 +61,16 @@ extension MinimalDictionary {
         if loading == 0, unknown > 0 {
             guard unknown == impossible.count else {
                 return
-                    "No exception helps on \(os) for the targets that could be reached; what the others need is unknown."
+                    "No exception helps on \(os) for the targets whose answer is known; what the others need is unknown."
             }
             return unknown == 1
-                ? "Whether the target needs an exception on \(os) is unknown: it could not be reached."
-                : "Whether the targets need an exception on \(os) is unknown: none could be reached."
+                ? "Whether the target needs an exception on \(os) is unknown."
+                : "Whether the targets need an exception on \(os) is unknown."
         }
         if loading == 0, !withCode.isEmpty { return "No dictionary is enough on \(os): code of the app is needed." }
         if loading == 0 { return "No exception helps on \(os)." }
         return unknown > 0
-            ? "No exception is needed on \(os) for the targets that could be reached: the empty dictionary {} is enough for those that can load."
+            ? "No exception is needed on \(os) for the targets whose answer is known: the empty dictionary {} is enough for those that can load."
             : "No exception is needed on \(os): the empty dictionary {} is enough for every target that can load."
     }
 }
