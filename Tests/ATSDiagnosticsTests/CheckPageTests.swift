@@ -38,6 +38,26 @@ import Testing
         #expect(!html.contains("outside"))
     }
 
+    @Test(
+        "Markdown has the fix and what helps beside it, for the app's own dictionary too, and claims nothing that is not known"
+    )
+    func markdownSaysWhatHelps() async throws {
+        func markdown(_ server: ModelServer, _ app: ATSDictionary? = nil) async throws -> String {
+            CheckDocuments.markdown(try await TargetDiagnosis.of(server, app: app))
+        }
+        let secret = try await markdown(ModelServer(versions: [.tls12], suites: [.rsaWithAES128GCMSHA256]))
+        #expect(secret.contains("- fix: enable ECDHE suites") && secret.contains("- smallest exception: `{\"NSExc"))
+        var strict = ATSDictionary()
+        strict.exceptions = [ModelServer.host: ExceptionEntry(minimumTLSVersion: .tls13)]
+        let tooStrict = try await markdown(ModelServer(versions: [.tls12]), strict)
+        #expect(
+            tooStrict.contains("- or: NSExceptionDomains.\(ModelServer.host).NSExceptionMinimumTLSVersion = TLSv1.2"))
+        #expect(!tooStrict.contains("smallest exception"), "\(tooStrict)")
+        let silent = try await markdown(ModelServer(failure: .refused))
+        #expect(silent.contains("- fix: ") && !silent.contains("exception"), "\(silent)")
+        #expect(try await markdown(ModelServer()).contains("- smallest exception: `{}`"))
+    }
+
     @Test("Each system has the change that helps on it, and nothing is proposed where the app's dictionary loads")
     func changesOfSeveralSystems() async throws {
         func report(_ server: ModelServer, _ app: ATSDictionary?) async throws -> TargetReport {

@@ -73,12 +73,16 @@ package enum CheckDocuments {
         if !report.systems.isEmpty { return markdown(systemsOf: report) }
         let result = report.decisive?.result.rawValue ?? "UNDETERMINED"
         var text = "\n## \(result) \(Markdown.code(report.target))\n\n"
-        text += (report.decisive?.because ?? []).map(item).joined() + report.warnings.map(item).joined()
-        let exception = report.smallestException.dictionary?.propertyListValue.json.rendered(pretty: false)
-        if let proposal = report.proposal, proposal.kind == .withDelegate || proposal.doubt != nil {
-            text += "- \(Markdown.text(proposal.sentence(after: report.decisive?.because ?? [])))\n"
-        } else {
-            text += "- smallest exception: \(Markdown.code(exception ?? "none helps"))\n"
+        text += (report.decisive?.because ?? []).map(item).joined()
+        let advice = report.advice.first
+        for fix in advice?.fixes ?? [] { text += "- fix: \(Markdown.text(fix))\n" }
+        text += report.warnings.map(item).joined()
+        let isOfDefaults = advice?.proposal.map { $0.kind == .edit && $0.before.isEmpty && $0.doubt == nil } ?? true
+        if let exception = report.smallestException.dictionary, isOfDefaults {
+            let json = exception.propertyListValue.json.rendered(pretty: false)
+            text += "- smallest exception: \(Markdown.code(json))\n"
+        } else if let alternative = advice?.alternative {
+            text += "- or: \(Markdown.text(alternative))\n"
         }
         if let facts = report.facts {
             text += "- negotiated: \(facts.handshake.version), \(facts.handshake.suite)\n"
