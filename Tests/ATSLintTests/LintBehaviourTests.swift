@@ -59,6 +59,22 @@ import Vocabulary
                 "Move it into NSExceptionDomains"
             ),
             (
+                "<key>localhost</key><dict><key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict>",
+                "Move it into NSExceptionDomains"
+            ),
+            (
+                "<key>NSExceptionDomains</key><dict><key>example</key><dict><key>b.example</key><dict/></dict></dict>",
+                "Move it up, directly into NSExceptionDomains"
+            ),
+            (
+                "<key>NSExceptionDomains</key><dict><key>com</key><dict><key>example</key><dict><key>NSIncludesSubdomains</key><true/></dict></dict></dict>",
+                "Move it up, directly into NSExceptionDomains"
+            ),
+            (
+                "<key>NSPinnedDomains</key><dict><key>a.example</key><dict><key>b.a.example</key><dict/></dict></dict>",
+                "Move it up, directly into NSPinnedDomains"
+            ),
+            (
                 "<key>NSAppTransportSecurity</key><dict><key>NSAllowsArbitraryLoads</key><true/></dict>",
                 "into the outer dictionary"
             ),

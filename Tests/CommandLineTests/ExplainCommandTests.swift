@@ -66,6 +66,19 @@ import Testing
         #expect(some.status == 2 && some.output.contains("undetermined"), "\(some.output)")
     }
 
+    @Test("A key that is not read is named where the URL is blocked, before that it is cleartext")
+    func unreadKeys() throws {
+        for switches in [
+            #"{"NSAllowArbitraryLoads":true}"#,
+            #"{"NSExceptionDomains":{"a.example":{"NSExceptionAllowInsecureHTTPLoads":true}}}"#,
+        ] {
+            try Self.dictionary(switches) { path in
+                let run = try ProgramRun(["ats", "explain", "http://a.example/", "--ats-json", path])
+                #expect(run.output.contains("is not one that the system reads"), "\(run.output)")
+            }
+        }
+    }
+
     @Test("Where sources contradict each other about a key, the verdict is undetermined and names them")
     func disputedKey() throws {
         let entry = #"{"NSExceptionDomains":{"shop.example":{"NSRequiresCertificateTransparency":true}}}"#

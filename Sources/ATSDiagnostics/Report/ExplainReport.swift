@@ -136,7 +136,9 @@ package enum ExplainReport {
         if detail == .least {
             if sources.isEmpty, let error = decision.error { lines.append("    error     \(error.number)") }
             // A key that is never read as it stands is a mistake for sure; an entry that almost matches is probably one.
-            let first = [Code.dictionaryWrongType, .noteEntryAlmostMatches]
+            let first: [Code] =
+                [.dictionaryWrongType, .noteEntryAlmostMatches]
+                + (decision.verdict == .blocked ? [.dictionaryUnknownKey] : [])
             for code in first { because(decision.notes.filter { $0.code == code }) }
             because(decision.failures)
             if decision.applies, decision.verdict != .blocked { lines.append("    needs     \(needs(decision))") }

@@ -34,6 +34,8 @@ extension RuleCatalog {
                 }
                 // An entry that means to allow what it blocks.
                 let wish = (entry.members ?? []).filter(facts.meansPlainHTTP).map(\.key).min()
+                // An entry in the entry is for another host, and to be moved.
+                if entry.members?.contains(where: \.looksLikeHost) == true { continue }
                 // What only field reports call local keeps an entry that is to allow plain HTTP.
                 if wish != nil, !entry.host.isLocal { continue }
                 let isFree = effects.losesNothing

@@ -23,13 +23,15 @@ extension RuleCatalog {
                     !KeyReading.isRead(member.key, at: key.level),
                     KeyReading(member.key, at: key.level) == nil
                 else { return }
-                let isHost = key.level == .global && HostKey(member.key).labelCount > 1 && member.node.members != nil
                 let name = member.key.prefix(bytes: 120)
-                if isHost {
+                if member.looksLikeHost {
+                    let home = key.level == .pin ? ATSKey.pinnedDomains : ATSKey.exceptionDomains
                     hits.report(
                         member, key.path,
                         "'\(name)' is not a key that is read here; the system ignores it. It looks like a host.",
-                        fix: "Move it into NSExceptionDomains: hosts belong there.")
+                        fix: key.level == .global
+                            ? "Move it into \(home): hosts belong there."
+                            : "Move it up, directly into \(home): each host has an entry of its own.")
                 } else if key.level == .global, member.key == ATSKey.dictionary,
                     member.node.members?.isEmpty == false
                 {
@@ -46,4 +48,12 @@ extension RuleCatalog {
             }
         }
     )
+}
+
+extension PlistMember {
+    /// Whether it is an entry of a host where no host belongs: a dictionary under a name with a dot, or with keys of an exception.
+    var looksLikeHost: Bool {
+        guard let members = node.members, key != ATSKey.dictionary else { return false }
+        return HostKey(key).labelCount > 1 || members.contains { KeyReading.isRead($0.key, at: .exception) }
+    }
 }
