@@ -31,6 +31,10 @@ package enum KeyExplanations {
             "YES switches ATS off for media that AVFoundation loads (iOS 10); App Review asks why"
         ),
         (
+            ATSKey.arbitraryLoadsInMedia, "boolean, a name of 2016",
+            "\(ATSKey.arbitraryLoadsForMedia) had this name until \(ATSKey.arbitraryLoadsInMediaEnd); Apple's published evaluator does not read it; write \(ATSKey.arbitraryLoadsForMedia)"
+        ),
+        (
             ATSKey.arbitraryLoadsInWebContent, "boolean",
             "YES switches ATS off for what web views load (iOS 10); URLSession is not affected; App Review asks why"
         ),

@@ -211,3 +211,17 @@ package enum AppTrust {
             + " At an address or a local host, where ATS asks nothing of certificates, the delegate alone is enough."
     }
 }
+
+extension Remedy {
+    /// The key that may help against a cause of which no more is known; nil if no key alone does.
+    package static func sentence(about code: Code) -> String? {
+        let key: String? =
+            switch Remediation(for: Cause(code, ""))?.exceptionKey {
+            case .minimumTLSVersion: "\(ATSKey.minimumTLSVersion) = the version that the server speaks"
+            case .forwardSecrecy: "\(ATSKey.forwardSecrecy) = false"
+            case .insecureHTTPLoads: "\(ATSKey.insecureHTTPLoads) = true"
+            case .insecureHTTPLoadsWithDelegate, nil: nil
+            }
+        return key.map { "\($0) in the host's entry may help; 'sealward ats check URL' says whether it does." }
+    }
+}

@@ -137,6 +137,11 @@ import Testing
         (["attest: wrong format"], "attest.format.unknown"),
         (["AppAttestError::ExpectedASN1Node"], "malformed.certificate"),
         (["attest: nonce octet-string not found"], "attest.nonce.missing"),
+        // Keys under an older name, and keys that may help.
+        (["NSAllowsArbitraryLoadsInMedia"], "NSAllowsArbitraryLoadsForMedia"),
+        (["ats.cleartext.blocked"], "NSExceptionAllowsInsecureHTTPLoads"),
+        (["ats.tls.no-forward-secrecy"], "NSExceptionRequiresForwardSecrecy"),
+        (["ats.tls.version-too-low"], "NSExceptionMinimumTLSVersion"),
     ]
 
     /// In this process, because a program for each of them takes ten times as long.

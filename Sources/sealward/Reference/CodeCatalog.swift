@@ -89,7 +89,8 @@ enum CodeCatalog {
         add("means", explanation.meaning)
         add("who", explanation.actor.words)
         add("do", explanation.action)
-        if let sentence = AppTrust.sentence(about: explanation.code) { add("or", sentence) }
+        let code = explanation.code
+        if let sentence = AppTrust.sentence(about: code) ?? Remedy.sentence(about: code) { add("or", sentence) }
         if let answer = ProblemTable.answer(to: explanation.code) {
             add("HTTP", "status \(answer.status)" + (answer.retry.map { ", retry \($0.rawValue)" } ?? ""))
         }
