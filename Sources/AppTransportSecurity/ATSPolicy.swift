@@ -73,11 +73,13 @@ public struct ATSPolicy: Sendable {
         let isPolicy = isCleartext || isOutOfReach
         let blocked = isPolicy || !pinFailures.isEmpty
         if isCleartext {
+            // Where an entry or NSAllowsLocalNetworking decides, that is the reason.
+            let isNoException = match == nil && !isLocal && !isOutOfReach
             failures.append(
                 Cause(
                     .cleartextBlocked,
                     "\(url.scheme)://\(url.bracketedHost) is cleartext, and the policy requires TLS for this host"
-                        + (url.literalAddress.map(LocalHosts.isShared) == true
+                        + (isNoException && url.literalAddress.map(LocalHosts.isShared) == true
                             ? ": \(LocalHosts.sharedRange) (carrier NAT, VPNs) does not count as local."
                             : "."),
                     citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),

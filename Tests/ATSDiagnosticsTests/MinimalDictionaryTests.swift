@@ -136,6 +136,16 @@ import Vocabulary
         #expect(why("NSExceptionDomains.c.example.\(key)")?.contains("on this host") == true, "\(dead)")
     }
 
+    @Test("What the smallest dictionary needs is not called dead where another key keeps it from having an effect")
+    func neededKeysAreNotDead() async throws {
+        var app = ATSDictionary()
+        app.exceptions = ["rsa.example": ExceptionEntry(requiresForwardSecrecy: false)]
+        app.pinnedDomains = [PinnedDomain(domain: "rsa.example", leaves: [])]
+        let result = try await Self.judges([("rsa.example", Self.secret)], app: app).minimal(app: app)
+        let key = "NSAppTransportSecurity.NSExceptionDomains.rsa.example.NSExceptionRequiresForwardSecrecy"
+        #expect(result.needed.map(\.keyPath) == [key] && result.dead.isEmpty, "\(result.dead)")
+    }
+
     @Test("A key is not called dead because its server could not be reached")
     func keysOfUnreachedTargetsAreNotDead() async throws {
         let app = ATSDictionary(

@@ -56,6 +56,19 @@ import Vocabulary
             notes.first?.contains(words) == true && notes.first?.contains("NSExceptionDomains.") == true, "\(notes)")
     }
 
+    @Test("Carrier NAT is the reason of a block only where no entry, switch or older system is")
+    func carrierNAT() throws {
+        func reason(_ json: String, os: String) throws -> String? {
+            try decide("http://100.64.0.5/", json, os: os).because.first { $0.code == .cleartextBlocked }?.message
+        }
+        let words = "does not count as local"
+        #expect(try reason("{}", os: "ios18")?.contains(words) == true)
+        let entry = #"{"NSExceptionDomains":{"100.64.0.5":{}}}"#
+        for (json, os) in [(entry, "ios18"), (#"{"NSAllowsLocalNetworking":false}"#, "ios16"), ("{}", "ios9")] {
+            #expect(try reason(json, os: os)?.hasSuffix("requires TLS for this host.") == true, "\(json)")
+        }
+    }
+
     @Test("A key that the build fills in is named where it may become the host")
     func filledIn() throws {
         for key in ["$(API_HOST)", "${HOST}.bank.test", "pay.$(DOMAIN:lower)", "@(HOST)"] {

@@ -135,7 +135,8 @@ package struct DictionarySearch: Sendable {
         if let app {
             let unknown = Set(impossible.lazy.filter(\.isUndetermined).map { UTF8Key($0.target) })
             (dead, deadTogether, judgements) = self.dead(
-                in: app, { unknown.contains(UTF8Key(judges[$0].target.url.text)) }, judgements)
+                in: app, { unknown.contains(UTF8Key(judges[$0].target.url.text)) }, judgements,
+                sparing: Set(smallest.dictionary.settings))
         }
         return MinimalDictionary(
             dictionary: smallest.dictionary, needed: needed, dead: dead, deadTogether: deadTogether,
@@ -164,9 +165,11 @@ package struct DictionarySearch: Sendable {
     ///
     /// Of a key for a target that could not be reached nothing is claimed, unless the system gives it no effect.
     ///
-    /// - Parameter judgements: how many the search took so far.
+    /// - Parameters:
+    ///   - judgements: how many the search took so far.
+    ///   - needed: the keys of the smallest dictionary, which another key of the app may keep from having an effect.
     private func dead(
-        in app: ATSDictionary, _ isUndetermined: (Int) -> Bool, _ judgements: Int
+        in app: ATSDictionary, _ isUndetermined: (Int) -> Bool, _ judgements: Int, sparing needed: Set<ATSSetting>
     ) -> (dead: [MinimalDictionary.DeadKey], together: [MinimalDictionary.DeadKey], judgements: Int) {
         var whole = ShrinkingDictionary(app, judges.map(\.judge))
         var remaining = whole
@@ -188,6 +191,7 @@ package struct DictionarySearch: Sendable {
                 guard let entry = setting.entry, goes(entry) else { continue }
                 gone = entry
             }
+            if gone == setting, needed.contains(setting) { continue }
             remaining.drop(gone)
             let why = without ?? self.why(gone, of: setting, in: whole)
             dead.append(MinimalDictionary.DeadKey(keyPath: gone.keyPath, why: why))
