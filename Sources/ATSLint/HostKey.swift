@@ -88,7 +88,8 @@ struct HostKey: Sendable, Equatable {
     /// Whether the key was meant for addresses and is none: `192.168.1`, `10.*.*.*`, `10.0.0.1-20`, `192.168.1.300`.
     var isPartOfAddress: Bool {
         let labels = text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
-        guard kind == .name, labels.count > 1, let last = labels.last, labels[0].first.map(HostKey.isDigit) == true
+        guard kind == .name, usualSpelling == nil, labels.count > 1, let last = labels.last,
+            labels[0].first.map(HostKey.isDigit) == true
         else { return false }
         return last.elementsEqual("x".utf8)
             || !last.isEmpty && last.allSatisfy { HostKey.isDigit($0) || $0 == 0x2A || $0 == 0x2D }
