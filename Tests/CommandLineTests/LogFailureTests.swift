@@ -424,6 +424,20 @@ import Testing
         }
     }
 
+    @Test("The numbers of plain trust say that the dictionary permits code already, as check does")
+    func codeWherePlainTrustRefuses() throws {
+        for (number, stream, sentence) in [
+            (-1202, -9813, "delegate is enough where the dictionary permits that"),
+            (-1200, -9802, "beside the delegate: neither helps alone"),
+        ] {
+            let line =
+                "Error Domain=NSURLErrorDomain Code=\(number) \"x\" UserInfo={NSErrorFailingURLKey=https://a.example/, _kCFStreamErrorCodeKey=\(stream)}"
+            let run = try ProgramRun(["ats", "log", "-", "--format", "json"], input: line)
+            #expect(
+                run.output.contains(sentence) && run.output.contains("a.example > NSExceptionAllows"), "\(run.output)")
+        }
+    }
+
     @Test func aTranscriptThatPassesIsHealth() throws {
         let run = try ProgramRun(
             ["ats", "log", "-"], input: Self.transcript(["ATS Default Connection", "Allow All Loads"]))
