@@ -16,7 +16,7 @@ extension RuleCatalog {
             """,
         citation: .security("protocol/SecProtocolConfiguration.m"),
         fixDescription:
-            "renames the key if the right one loosens nothing; otherwise removes it, which changes nothing",
+            "renames the key if the right one loosens nothing; removes it where the right one would do nothing",
         fires: Example(ats: "<key>NSAllowArbitraryLoads</key>\n<false/>"),
         passes: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<false/>"),
         notApplicable: Example(ats: nil, root: "<key>NSAllowArbitrary</key>\n<true/>"),
@@ -53,11 +53,13 @@ extension RuleCatalog {
                 } else if reading.isElsewhere {
                     rest = ", and it is \(key.place): it is never read. '\(meant)' is read \(reading.home)."
                     fix = "Write \(meant)\(value), \(reading.home), if that is what the app needs."
+                    // What the author wants is not taken away.
+                    edits = []
                     advice = value.isEmpty ? facts.moving(key, as: meant).map { [Advice($0, .goes)] } ?? [] : []
                 } else {
                     rest = " and is never read. Did you mean '\(meant)'?"
                     fix = "Rename it to \(meant)\(value), if that is what the app needs."
-                    edits.insert(.rename(member, to: meant), at: 0)
+                    edits = [.rename(member, to: meant)]
                     advice = value.isEmpty ? [Advice([.rename(member, to: meant)], .goes)] : []
                 }
                 hits.report(

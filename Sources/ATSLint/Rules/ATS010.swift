@@ -15,7 +15,6 @@ extension RuleCatalog {
             Anywhere else a key is silently ignored.
             """,
         citation: .apple(ATSKey.dictionary, read: "2026-11-21"),
-        fixDescription: "removes the key, which changes nothing: it is not read there",
         fires: Example(ats: "<key>NSExceptionRequiresForwardSecrecy</key>\n<false/>"),
         passes: .domain("<key>NSExceptionRequiresForwardSecrecy</key><false/>"),
         notApplicable: Example(ats: "<key>NSAllowsArbitraryLoads</key>\n<false/>"),
@@ -34,7 +33,7 @@ extension RuleCatalog {
                     "\(member.key) is \(key.place), where it is never read. It belongs \(reading.home)\(cancels ? ", and there it would cancel NSAllowsArbitraryLoads = true" : "").",
                     fix: cancels
                         ? "Remove it, or remove NSAllowsArbitraryLoads and move it."
-                        : "Move it: \(member.key)\(value) is read only \(reading.home).", edits: [.remove(member)],
+                        : "Move it: \(member.key)\(value) is read only \(reading.home).",
                     advice: cancels
                         ? [Advice([.remove(member)], .sameLoads)] : moving.map { [Advice($0, .goes)] } ?? [])
             }
