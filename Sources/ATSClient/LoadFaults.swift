@@ -41,8 +41,10 @@ enum LoadFaults {
         _ causes: [Cause], _ error: URLLoadError, _ url: LoadURL, _ decision: URLDecision, _ facts: ConnectionFacts?,
         _ instant: Date, _ logs: CTLogList?
     ) -> ATSLoadError {
+        // Where both readings ask the same of this URL, no key is the reason.
         let isDisputed =
-            facts.map { decision.policy.passesByTheOtherReading(url, $0, at: instant, logs: logs) } ?? false
+            !decision.legacyDoubts.isEmpty
+            && facts.map { decision.policy.passesByTheOtherReading(url, $0, at: instant, logs: logs) } ?? false
         let causes = isDisputed ? disputed(causes, decision) : causes
         let remedies =
             causes.first?.code == .tlsClientCertificateRequired

@@ -220,7 +220,7 @@ package struct TargetDiagnosis: Sendable {
         }
         return proposal(.edit, judge.smallestEdit(of: before))
             ?? proposal(.withDelegate, judge.smallestEdit(of: before, withDelegate: true))
-            ?? proposal(.replacement, judge.replacement()) ?? lifting()
+            ?? lifting()
     }
 
     /// A note for each certificate of the path that will soon have expired.

@@ -53,7 +53,8 @@ struct HostKeyFault: Sendable, Equatable {
                 "ATS009",
                 host.isWildcard
                     ? "matches no load and is never read: an asterisk matches nothing"
-                    : "covers no address: it is none, and no range, and no host name ends in a number")
+                    : "matches no load and is never read: it is no address and no range, and no host name ends in a number"
+            )
             return
         }
         if host.kind == .name, !host.hasUppercase, !host.hasTrailingDot, host.isASCII,

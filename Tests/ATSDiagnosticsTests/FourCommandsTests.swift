@@ -148,6 +148,22 @@ import Vocabulary
         }
     }
 
+    /// Sources contradict each other about a key of 2015, and the key is for another host.
+    @Test func aDisputeAboutAnotherHostIsNone() throws {
+        let (url, server) = (try LoadURL("https://\(ModelServer.host)/"), ModelServer())
+        for (key, outcome) in [("10.1.2.3", ATSLoadError.Outcome.refused), (ModelServer.host, .noAnswer)] {
+            let entry = PropertyListValue.dictionary(["NSThirdPartyExceptionMinimumTLSVersion": .string("TLSv1.1")])
+            let dictionary = ATSDictionary(.dictionary(["NSExceptionDomains": .dictionary([key: entry])]))
+            let profile = try #require(OSProfile.named("macos10.14"))
+            let decision = ATSPolicy(dictionary: dictionary, profile: profile).decide(url)
+            let failure = ConnectFailure(outcome: .alert(level: 2, description: 47))
+            let fault = LoadFaults.translate(
+                failure, url: url, decision: decision, widest: Self.widest(server), chain: server.chain,
+                at: ModelServer.instant)
+            #expect(fault.outcome == outcome, "\(key): \(fault.causes)")
+        }
+    }
+
     private static func known(_ url: LoadURL, _ profile: OSProfile, _ server: ModelServer) throws -> Known {
         let target = try CheckTarget(url.text)
         let dictionaries =

@@ -63,12 +63,6 @@ extension ConfigurationJudge {
         return isEnough(edited, on: appProfile, withDelegate: withDelegate) ? edited : nil
     }
 
-    /// The least that a dictionary must say for the target to load in place of the app's own; nil if none does.
-    package func replacement() -> ATSDictionary? {
-        judge(dictionary: ATSDictionary(), on: appProfile).result == .pass
-            ? ATSDictionary() : leastDictionary(on: appProfile)
-    }
-
     /// The least that a dictionary must say for the app's own code to be asked about every certificate; nil if it would not be, or if the load fails
     /// all the same.
     package func exceptionWithDelegate() -> ATSDictionary? { leastDictionary(on: profile, withDelegate: true) }

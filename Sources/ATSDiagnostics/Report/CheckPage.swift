@@ -126,9 +126,7 @@ package struct CheckPage {
         let marked = lines.map { line -> HTML in
             "<span class=\"\(line.kind.rawValue)\">\(line.kind.sign) \(block: line.text)</span>"
         }
-        let title: HTML =
-            proposal.kind == .replacement
-            ? "A dictionary in place of the app's own\(place)" : "The smallest change to the Info.plist\(place)"
+        let title: HTML = "The smallest change to the Info.plist\(place)"
         let change: HTML =
             lines.contains { $0.kind != .same } ? "<h3>\(title)</h3>\n<pre tabindex=\"0\">\(marked)</pre>\n" : ""
         guard proposal.kind == .withDelegate || proposal.doubt != nil else { return change }

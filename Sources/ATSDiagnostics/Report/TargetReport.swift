@@ -99,8 +99,6 @@ package struct DictionaryProposal: Sendable, Equatable {
         case edit
         /// The same, and the app's own code must accept the certificate.
         case withDelegate
-        /// Another dictionary in place of the app's own, for no key beside it helps.
-        case replacement
     }
 
     /// The app's dictionary, or the empty one.
@@ -114,8 +112,7 @@ package struct DictionaryProposal: Sendable, Equatable {
 
     /// The keys to write in one line: `NSExceptionDomains.host.NSExceptionMinimumTLSVersion = TLSv1.0`; empty if nothing is to be written.
     package var keys: String {
-        if kind == .replacement, after.isEmpty { return "{}" }
-        return Remedy.keys(Remedy.changes(from: kind == .replacement ? ATSDictionary() : before, to: after))
+        Remedy.keys(Remedy.changes(from: before, to: after))
     }
 
     /// What to do, as far as it is about the dictionary and the app.
@@ -124,7 +121,6 @@ package struct DictionaryProposal: Sendable, Equatable {
     package func sentence(after causes: [Cause]) -> String {
         switch kind {
         case .edit: keys + (doubt.map { ". Whether it loads then is not known: \($0.message)" } ?? "")
-        case .replacement: "\(keys) in place of the app's own dictionary"
         case .withDelegate:
             AppTrust.sentence(keys: keys.isEmpty ? nil : keys, after: causes)
                 + (refusal.map { " Without that code the load fails all the same (\($0))." } ?? "")
