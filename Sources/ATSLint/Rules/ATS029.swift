@@ -8,7 +8,7 @@ import Vocabulary
 extension RuleCatalog {
     static let ats029 = Rule(
         id: "ATS029",
-        severity: .warning,
+        severity: .error,
         summary: "A key for the NIAP TLS package has an unknown value, or is too new for the app.",
         reason:
             "The keys are read from \(SystemChange.hardening.names) on, and accept the values none, FCP_v2.1 and recommended. Older systems ignore them.",
@@ -34,13 +34,13 @@ extension RuleCatalog {
         {
             hits.report(
                 member, path, "\"\(text.prefix(bytes: 40))\" is not a value of \(member.key).",
-                fix: "Write none, FCP_v2.1 or recommended.", severity: .error)
+                fix: "Write none, FCP_v2.1 or recommended.")
         }
         if let minimum = facts.subject.minimumOS, minimum.isBefore(.hardening) {
             hits.report(
                 member, path,
                 "\(member.key) is read from \(SystemChange.hardening.names) on; on older systems that the app supports (from \(minimum.name)) it has no effect.",
-                fix: "Do not rely on it there.")
+                fix: "Do not rely on it there.", severity: .warning)
         }
     }
 }
