@@ -332,12 +332,14 @@ struct ATSProxyTests {
             let held = try (0..<2).map { _ in try LoopbackClient(from: 2, port: running.port) }
             held[1].send(request)
             #expect(await held[1].answer().hasPrefix("HTTP/1.1 400"))
-            let honest = try held.map { _ in try LoopbackClient(from: 3, port: running.port) }
-            for client in honest {
+            var honest: [LoopbackClient] = []
+            for _ in held {
+                let client = try LoopbackClient(from: 3, port: running.port)
+                honest.append(client)
                 client.send(request)
                 #expect(await client.answer().hasPrefix("HTTP/1.1 400"))
             }
-            withExtendedLifetime(held) {}
+            withExtendedLifetime((held, honest)) {}
         }
     }
 
