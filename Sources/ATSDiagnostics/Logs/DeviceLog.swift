@@ -305,9 +305,9 @@ enum LogMargin {
         return last(UInt8(ascii: "{")) ?? last(UInt8(ascii: ",")) ?? half.lastIndex(of: 0x20) ?? line.count
     }
 
-    /// Whether a line ends in `"name":`.
+    /// Whether a line ends in `"name":` and at most 62 blanks: it is asked at each line end, so a run of blanks must not be read again for each.
     static func endsInName(_ line: [UInt8]) -> Bool {
-        line.reversed().drop { $0 <= 0x20 }.starts(with: ":\"".utf8)
+        line.suffix(64).reversed().drop { $0 <= 0x20 }.starts(with: ":\"".utf8)
     }
 
     static func removed(from line: [UInt8]) -> [UInt8] {
