@@ -137,6 +137,16 @@ import Testing
         (["attest: wrong format"], "attest.format.unknown"),
         (["AppAttestError::ExpectedASN1Node"], "malformed.certificate"),
         (["attest: nonce octet-string not found"], "attest.nonce.missing"),
+        // The Keychain, where apps keep their key ID.
+        (["-25300"], "errSecItemNotFound"), (["errSecMissingEntitlement"], "-34018"),
+        (["OSStatus", "-50"], "kSecClass"),
+        (["-25308"], "make no new key"), (["25299"], "SecItemUpdate"), (["-26275"], "DER"),
+        (["SecItemCopyMatching failed: -25291"], "errSecNotAvailable"),
+        (["Error Domain=NSOSStatusErrorDomain Code=-34018 \"A required entitlement isn't present.\""], "host app"),
+        (["No keychain is available. You may need to restart your computer."], "-25291"),
+        (["read failed: errSecInteractionNotAllowed"], "make no new key"),
+        (["SecItemCopyMatching returned -25308 while the device was locked"], "make no new key"),
+        (["SecPKCS12Import", "-25264"], "OpenSSL 3"),
         // Keys under an older name, and keys that may help.
         (["NSAllowsArbitraryLoadsInMedia"], "NSAllowsArbitraryLoadsForMedia"),
         (["ats.cleartext.blocked"], "NSExceptionAllowsInsecureHTTPLoads"),

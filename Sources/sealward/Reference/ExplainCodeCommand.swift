@@ -20,7 +20,7 @@ struct ExplainCodeCommand: WorkingCommand {
               sealward explain NSAllowsLocalNetworking
 
             WHAT is a code of any command or answer, or several codes, the id of a lint rule, a number of NSURLErrorDomain, of a CFStream error, of AVFoundation, \
-            CoreMedia or WebKit, an OSStatus of TLS or a DCError, with or without sign and domain, the name of such an error, a TLS alert, a status \
+            CoreMedia or WebKit, an OSStatus of TLS or the Keychain, a DCError, with or without sign and domain, the name of such an error, a TLS alert, a status \
             of App Check (App Check 403) or of the receipt service (receipt 404), a key of NSAppTransportSecurity, or a line of a log.
 
             Exit status: 0 done, 2 a number that nobody documents, 64 usage and unknown words.

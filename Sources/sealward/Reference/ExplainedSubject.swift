@@ -100,6 +100,12 @@ extension ExplainedSubject {
             self.init(alert: alert)
         } else if let row = LogExplanations.attest(in: text) {
             self.init(title: text.terminalSafe(limit: 200), row, ["sealward ats log FILE"])
+        } else if let row = ErrorNumber.keychainErrors.first(where: { row in
+            [row.name, row.sentence].contains {
+                letters.contains($0.utf8.asciiLowercased.filter(\.isASCIIAlphanumeric))
+            }
+        }) {
+            self.init(row)
         } else if let code = ProofWords(bytes).code, let row = CodeCatalog.explanation(of: code.rawValue) {
             self.init(title: text.terminalSafe(limit: 200), row, ["sealward attest verify --help"])
         } else if letters.count <= 64, has("appcheck"),
@@ -130,9 +136,18 @@ extension ExplainedSubject {
         if has("cfnetwork"), let row = ErrorNumber.cfNetwork(number) { return row }
         if has("webkit"), let row = ErrorNumber.webKit(number) { return row }
         let isStream = has("stream") || has("ssl") || has("osstatus")
+    /// Domains with numbers of their own, by names without `ErrorDomain`.
+    private static let otherDomains = [
+        "laerror", "localauthentication", "tkerror", "cryptotokenkit", "ckerror", "skerror",
+    ]
+
         // `exit code 1` is no NSURLError.
         if !isStream, number > 9 || isNegative || has("nsurl"), let row = ErrorNumber.url(-number) { return row }
-        let row = ErrorNumber.stream(-number) ?? ErrorNumber.security(-number) ?? ErrorNumber.player(-number)
+        // `exit code 128` is no OSStatus.
+        let row =
+            ErrorNumber.stream(-number) ?? ErrorNumber.security(-number) ?? ErrorNumber.player(-number)
+            ?? (isNegative || has("osstatus") || number > 9_999 ? ErrorNumber.keychain(-number) : nil)
+        if otherDomains.contains(where: has) { return nil }
         // Numbers of one digit are many things.
         let isHTTP = number > 9 || has("cfstream") || words.elementsEqual("-\(number)".utf8)
         return row ?? (isHTTP ? ErrorNumber.httpStream(-number) : nil)
@@ -269,7 +284,7 @@ extension ExplainedSubject {
         return isShort
             || [
                 "error", "code", "status", "alert", "stream", "ssl", "appcheck", "app check", "devicecheck", "exchange",
-                "attestchallenge", "two_bits", "device_token",
+                "attestchallenge", "two_bits", "device_token", "secitem", "seckey", "secpkcs", "keychain",
             ].contains { bytes.contains($0.utf8) }
     }
 
@@ -340,7 +355,8 @@ extension ExplainedSubject {
                 (name: Array($0.utf8) + short, row: row)
             }
         }
-        + (ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.cfNetworkErrors
+        + (ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.keychainErrors
+        + ErrorNumber.cfNetworkErrors
         + ErrorNumber.playerErrors + ErrorNumber.webKitErrors + ErrorNumber.httpStreamErrors
         + ErrorNumber.posixErrors).map {
             (name: $0.name.utf8.asciiLowercased, row: $0)
@@ -361,11 +377,12 @@ extension ExplainedSubject {
         title = "\(row.name), \(row.domain.rawValue) \(row.number)"
         says = row.meaning.isEmpty ? nil : row.sentence
         means = row.meaning.isEmpty ? row.sentence : row.meaning
-        codes = row.codes
-        next =
-            (row.number == -1022
-                ? ["sealward ats explain URL --info-plist Info.plist", "sealward ats lint Info.plist"]
-                : row.domain == .webKit ? [] : ["sealward ats check https://HOST/"]) + ["sealward ats log FILE"]
+        (codes, action) = (row.codes, row.action)
+        let load =
+            row.number == -1022
+            ? ["sealward ats explain URL --info-plist Info.plist", "sealward ats lint Info.plist"]
+            : row.domain == .webKit ? [] : ["sealward ats check https://HOST/"]
+        next = row.domain == .keychain ? [] : load + ["sealward ats log FILE"]
     }
 
     private init(key: (key: String, type: String, meaning: String)) {
