@@ -143,6 +143,10 @@ import Testing
         (["-25308"], "make no new key"), (["25299"], "SecItemUpdate"), (["-26275"], "DER"),
         (["SecItemCopyMatching failed: -25291"], "errSecNotAvailable"),
         (["Error Domain=NSOSStatusErrorDomain Code=-34018 \"A required entitlement isn't present.\""], "host app"),
+        // Words of the service.
+        (["receiptOld"], "months old"), (["tier", "none"], "nothing is proved"), (["none"], "X-Sealward-Class"),
+        (["reasons: newKey"], "an hour"), (["new-key"], "make a new key, once"), (["outdated"], "would be refused"),
+        (["PERMISSION_DENIED"], "403"), (["horizon-ahead"], "--confirm-clock"),
         (["No keychain is available. You may need to restart your computer."], "-25291"),
         (["read failed: errSecInteractionNotAllowed"], "make no new key"),
         (["SecItemCopyMatching returned -25308 while the device was locked"], "make no new key"),
@@ -184,6 +188,21 @@ import Testing
     ]) func eachMistakeIsExplained(_ name: String) async {
         let run = await Self.explained([name])
         #expect(run.status == 0 && run.output.contains("\ndo "), "\(run)")
+    }
+
+    /// Each word of the service's answers that is no code.
+    @Test(arguments: [
+        "low", "standard", "high", "none", "newKey", "receiptOld", "riskAboveBaseline", "category", "restored",
+        "unsupported", "extension", "simulator", "ramp", "verified", "untrusted", "outdated", "invalid", "reused",
+        "unknown", "never", "new-challenge", "new-key", "after", "refuse", "off", "attested", "revoked", "receipt",
+        "refused", "alert", "clientError", "offset", "jump", "horizon-ahead", "INVALID_ARGUMENT", "NOT_FOUND",
+        "UNAUTHENTICATED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "alreadyConsumed", "accepted",
+        "undetermined", "no-answer", "ATTEST",
+        "production", "sandbox", "app-attest", "note", "developer", "exit status 2",
+    ]) func eachWordOfTheServiceIsExplained(_ word: String) async {
+        let run = await Self.explained([word])
+        #expect(
+            run.status == 0 && run.output.contains("a word of answers") && run.output.contains("\ndo "), "\(run)")
     }
 
     @Test(arguments: [

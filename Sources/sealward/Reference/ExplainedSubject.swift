@@ -8,6 +8,7 @@ import AppTransportSecurity
 import AppleServices
 import DeviceCheckBits
 import Formats
+import TrustService
 import Vocabulary
 
 /// A number, a name or a key that people have, and what it says: `-1022`, `9824`, `invalidKey`, `NSAllowsLocalNetworking`.
@@ -364,8 +365,11 @@ extension ExplainedSubject {
 
     /// Every name that can be asked for, for words that are near one.
     static var names: [String] {
-        KeyExplanations.all.map(\.key) + LogExplanations.deviceErrorNames + ProofMistake.all.map(\.name)
-            + (ErrorNumber.urlErrors + ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.playerErrors)
+        KeyExplanations.all.map(\.key) + AnswerWord.all.map(\.word).filter { $0.utf8.count > 6 }
+            + LogExplanations.deviceErrorNames + ProofMistake.all.map(\.name)
+            + (ErrorNumber.urlErrors + ErrorNumber.streamErrors + ErrorNumber.securityErrors
+            + ErrorNumber.keychainErrors
+            + ErrorNumber.playerErrors)
             .flatMap {
                 [$0.name, String($0.number)]
             }
@@ -441,6 +445,25 @@ extension ExplainedSubject {
         let row = ErrorNumber.stream(URLLoadError.streamCode(ofAlert: alert))
         title = "\(name), TLS alert \(alert)"
         let meaning = AlertMeaning(alert)
+    /// A word of answers and reports, alone or behind its place (`tier none`): in each place that has it. Only `explain` asks: in what people
+    /// paste it may be any word.
+    init?(wordOfAnswers text: String) {
+        let bytes = text.utf8.prefix(80).asciiLowercased
+        let found = (AnswerWord.all + AnswerWord.ofReports).filter { row in
+            [row.word, "\(row.place) \(row.word)", "\(row.place): \(row.word)"].contains {
+                $0.utf8.asciiLowercased == bytes
+            }
+        }
+        guard let first = found.first else { return nil }
+        func joined(_ part: KeyPath<AnswerWord, String>) -> String {
+            found.count == 1
+                ? first[keyPath: part] : found.map { "\($0.place): \($0[keyPath: part])" }.joined(separator: "; ")
+        }
+        self.init(
+            title: "\(first.word), a word of answers: \(found.map(\.place).joined(separator: ", "))",
+            means: joined(\.meaning), action: joined(\.action), next: [])
+    }
+
         codes = ConnectionCauses.codes(ofAlert: alert)
         means =
             codes == [.tlsClientCertificateRequired]
