@@ -538,7 +538,8 @@ package struct PastedBytes: Sendable, Equatable {
         return body.filter { $0 != UInt8(ascii: "\\") }
     }
 
-    private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    /// The text without `%2B` and its like; nil if an escape is wrong.
+    package static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         resolved(text, UInt8(ascii: "%")) { rest in
             hexadecimal(&rest).flatMap { $0.allSatisfy(isText) ? $0 : nil }
         }

@@ -185,8 +185,8 @@ struct DoctorCommand: WorkingCommand {
         case .explained: return await explain(input.line ?? "", from: from)
         case .named(let advice), .vague(let advice):
             return DoctorItem(unknown: known.what, from: from, "this is \(known.words): \(advice)")
-        case .attestation: return await attestation(path, form, ProofRequest(input.json), from: from)
-        case .assertion: return await assertion(path, form, ProofRequest(input.json), from: from)
+        case .attestation: return await attestation(path, form, ProofRequest(input), from: from)
+        case .assertion: return await assertion(path, form, ProofRequest(input), from: from)
         case .receipt:
             // Verified for the app that it names.
             let item = await hand(["receipt", "inspect", path], form, from: from)
