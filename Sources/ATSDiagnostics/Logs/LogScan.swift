@@ -114,7 +114,9 @@ extension Scan {
     /// The status with which App Check answered, or that of the answer which its client's words stand for.
     var appCheckStatus: Int? {
         // Google's gateway in front of App Check: the request gets no further, whatever the proof.
-        if contains("firebaseappcheck"), contains(" are blocked") || contains("has not been used in project") {
+        if contains("firebaseappcheck") || contains("App Check API"),
+            contains(" are blocked") || contains("has not been used in project") || contains("API key not valid")
+        {
             return 400
         }
         let names: [StaticString] = ["firebaseappcheck", "appCheck", "AppCheck", "app_check", "App Check"]
@@ -135,8 +137,7 @@ extension Scan {
         // Google's SDKs for backends, which have not judged the token yet.
         if contains("AppCheck"), contains("Error fetching Json Web Keys") { return 503 }
         let invalid: [StaticString] = [
-            "App Check token is invalid", "Decoding App Check token failed", "provided App Check token has",
-            "Invalid appcheck token", "AppCheck token was rejected",
+            "App Check token is invalid", "Invalid appcheck token", "AppCheck token was rejected",
             "Failed to validate AppCheck token", "App check failed: invalid_token", "\"app\":\"INVALID\"",
             "app: \"INVALID\"",
         ]
