@@ -89,6 +89,9 @@ extension Scan {
                 let digits = rest[first...].prefix(4).prefix { 0x30...0x39 ~= $0 }
                 return digits.count < 4 ? digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) } : nil
             }
+            // React Native writes the number before the domain.
+            let names: [StaticString] = ["\"code\":\"", "\"code\": \"", "\"code\":", "\"code\": "]
+            if let number = names.lazy.compactMap({ digits(after: $0) }).first { return number }
         }
         for words: StaticString in ["DCErrorCode", "DCError.", "DCError"] {
             guard let name = rest(after: words)?.prefix(while: \.isASCIIAlphanumeric).asciiLowercased, !name.isEmpty
