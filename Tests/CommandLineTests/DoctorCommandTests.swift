@@ -533,6 +533,41 @@ import Testing
         }
     }
 
+    /// Parts of a proof that were taken out of it, and keys in other forms than X9.63, are named.
+    @Test func whatIsOnlyAPartOfAProofIsNamed() throws {
+        let point = [UInt8](repeating: 3, count: 33)
+        for (text, what) in [
+            (
+                #"{"authenticatorData":"\#(Data(point + [1, 2, 3, 4]).base64EncodedString())","signature":"MEUCIQ=="}"#,
+                "assertion-parts"
+            ),
+            (Data(point).base64EncodedString(), "public-key"),
+            (Data([UInt8](repeating: 0xA5, count: 77)).base64EncodedString(), "public-key"),
+        ] {
+            let run = try doctor(["-"], input: text)
+            #expect(run.status == 2 && items(run).first?["what"] as? String == what, "\(run.output)")
+        }
+    }
+
+    /// CMS with certificates of App Attest in it is a receipt, also if its end is missing.
+    @Test func aReceiptThatIsCutOffIsNoCertificate() throws {
+        let start: [UInt8] = [
+            0x30, 0x82, 0x0F, 0x00, 6, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 7, 2, 0xA0, 0x82, 0x0E,
+        ]
+        let bytes = start + Array("Apple App Attestation CA 1".utf8)
+        let run = try doctor(["-"], input: Data(bytes).base64EncodedString())
+        let item = try #require(items(run).first)
+        #expect(run.status == 2 && item["what"] as? String == "receipt", "\(run.output)")
+        let said = (item["because"] as? [[String: Any]])?.first?["message"] as? String
+        #expect(said?.contains("CMS signed data") == true, "\(item)")
+    }
+
+    /// What languages print of names with dots is no host: no name server is asked.
+    @Test func namesOfProgramsAreNoHosts() throws {
+        let run = try doctor(["ShopError.attestationFailed"])
+        #expect(run.status == 2 && !run.output.contains("ats check"), "\(run.output)\(run.errors)")
+    }
+
     /// A pin is the hash of a public key, and no secret: what to write is shown.
     @Test func aPinIsShown() throws {
         let pin = "r/mIkG3eEpVdm+u/ko/cwxzOMo1bk4TyHIlByibiA5E="

@@ -187,6 +187,7 @@ package struct PastedBytes: Sendable, Equatable {
     private static func shape(of text: [UInt8]) -> String {
         if text.starts(with: "-----BEGIN".utf8) { return "PEM that cannot be read" }
         if text.first == UInt8(ascii: "{") { return "JSON without such a member" }
+        if text.starts(with: "eyJ".utf8), text.contains(UInt8(ascii: ".")) { return "a signed token (JWT)" }
         if isFileName(text) { return "what looks like the name of a file, and not what is in it" }
         let odd = text.enumerated().first {
             !$0.element.isASCIIAlphanumeric && !"+/=-_".utf8.contains($0.element) && !isSpace($0.element)
