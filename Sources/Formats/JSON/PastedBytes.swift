@@ -335,6 +335,7 @@ package struct PastedBytes: Sendable, Equatable {
         if text.contains(UInt8(ascii: "%")), let plain = percentDecoded(text) {
             inner.append(("percent-encoding", plain))
         }
+        if text.contains("&#".utf8), let plain = entitiesDecoded(text) { inner.append(("HTML entities", plain)) }
         if text.contains(UInt8(ascii: "=")), let plain = quotedPrintable(text) {
             inner.append(("quoted-printable", plain))
         }
@@ -543,6 +544,20 @@ package struct PastedBytes: Sendable, Equatable {
     package static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         resolved(text, UInt8(ascii: "%")) { rest in
             hexadecimal(&rest).flatMap { $0.allSatisfy(isText) ? $0 : nil }
+        }
+    }
+
+    /// The entities that templates make of signs: `&#43;`, `&#x2F;`, `&quot;`.
+    private static func entitiesDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        resolved(text, UInt8(ascii: "&")) { rest in
+            guard let end = rest.prefix(8).firstIndex(of: UInt8(ascii: ";")) else { return nil }
+            let name = String(decoding: rest[..<end], as: UTF8.self).lowercased()
+            rest = rest[end...].dropFirst()
+            let byte =
+                name.hasPrefix("#x")
+                ? UInt8(name.dropFirst(2), radix: 16)  // Safe: reads a text.
+                : name.hasPrefix("#") ? UInt8(name.dropFirst()) : ["quot": 0x22, "amp": 0x26][name]  // Safe: reads a text.
+            return byte.flatMap { isText($0) ? [$0] : nil }
         }
     }
 
