@@ -502,7 +502,7 @@ import Testing
         #expect(status != 1 || (item["fix"] as? [String])?.isEmpty == false, "\(item)")
     }
 
-    /// What stands around the JSON of a request, or in its place: a command of curl, the fields of a form, the headers.
+    /// A request in curl, a form, headers, an event of a gateway, or a dictionary of another language.
     @Test func aRequestInAnyFormIsReadAsAWhole() throws {
         let path = LoopbackServers.repository + "/Tests/Vectors/appattest/apple-guide-2026-ios27.json"
         let vector = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path)))

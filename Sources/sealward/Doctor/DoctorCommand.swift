@@ -122,7 +122,7 @@ struct DoctorCommand: WorkingCommand {
         return text
     }
 
-    /// Whether a capital letter stands behind a small one, as in names of programs (`AttestationError.notSupported`).
+    /// Whether a capital letter follows a small one, as in names of programs (`AttestationError.notSupported`).
     private static func isCamelCase(_ word: Substring.UTF8View) -> Bool {
         zip(word, word.dropFirst()).contains { 0x61...0x7A ~= $0 && 0x41...0x5A ~= $1 }
     }

@@ -18,7 +18,7 @@ struct ProofRequest {
     }
 
     /// The names and values of forms, headers, YAML, environments and of what languages print: `name=value&`, `Name: value`,
-    /// `"name": "value"`, `'name' => 'value'`. A value without quotes behind a colon begins a line or a list, as a sentence has colons too.
+    /// `"name": "value"`, `'name' => 'value'`. A value without quotes after a colon must begin a line or a list: sentences have colons too.
     private static func pairs(_ text: [UInt8]) -> [(name: [UInt8], text: String)] {
         let text = text.prefix(256 << 10)
         var found: [(name: [UInt8], text: String)] = []
@@ -42,7 +42,7 @@ struct ProofRequest {
                 : value.prefix { !"&,;)]}\"' \t\r\n".utf8.contains($0) }
             rest = text[word.endIndex...]
             add(name, word)
-            // A part of a form: its value is behind an empty line.
+            // A part of a form: its value follows an empty line.
             let part = rest.dropFirst()
             if name.elementsEqual("name".utf8), ["\r\n\r\n", "\n\n"].contains(where: { part.starts(with: $0.utf8) }) {
                 add(word, part.drop { $0 == 0x0D || $0 == 0x0A }.prefix { $0 != 0x0D && $0 != 0x0A })

@@ -340,7 +340,7 @@ struct Recogniser: Sendable {
             "assertion-parts", "an assertion that was taken apart",
             .named("send the bytes that generateAssertion returned, whole, and give them to `sealward doctor -`")
         ) { input in
-            // A passkey's has client data in JSON beside them.
+            // A passkey also has client data in JSON.
             input.json?.member("authenticatorData")?.text != nil && input.json?.member("signature")?.text != nil
                 && input.json?.member("clientDataJSON") == nil
         },

@@ -445,7 +445,7 @@ extension ExplainedSubject {
 
     // MARK: - What each is
 
-    /// A word of answers and reports, alone or behind its place (`tier none`): in each place that has it. Only `explain` asks: in what people
+    /// A word of answers and reports, alone or after its place (`tier none`): in each place that has it. Only `explain` asks: in what people
     /// paste it may be any word.
     init?(wordOfAnswers text: String) {
         let bytes = text.utf8.prefix(80).asciiLowercased
