@@ -114,6 +114,10 @@ extension CBORItem {
                     "\(name) is CBOR, and this is DER: a receipt, a certificate, a key, or a signature without the object around it"
             )
         }
+        if bytes.starts(with: [0x1F, 0x8B]) {
+            throw MalformedInput(
+                code: .malformedCBOR, place: "offset 0", reason: "the bytes are compressed (gzip): unpack them first")
+        }
         guard bytes.count <= limit else {
             throw MalformedInput(
                 code: .malformedTooLarge, reason: "\(name) may have at most \(limit) bytes, not \(bytes.count)")

@@ -52,6 +52,16 @@ package struct Receipt: Sendable {
             let reason = bytes.wereText ? MalformedInput.madeText : error.reason
             throw MalformedInput(code: .malformedReceipt, reason: "a receipt must be CMS signed data; \(reason)")
         }
+        // StoreKit's are of the same kind; there each value is DER, and the second a UTF8String.
+        if let name = fields.first(where: { $0.number == 2 })?.value, name.first == 0x0C,
+            name.dropFirst().first.map(Int.init) == name.count - 2
+        {
+            throw MalformedInput(
+                code: .malformedReceipt,
+                reason:
+                    "this is a receipt of the App Store (StoreKit), about purchases; App Attest's is inside an attestation, in attStmt"
+            )
+        }
     }
 
     /// `SET OF SEQUENCE { type INTEGER, version INTEGER, value OCTET STRING }`, in any order.

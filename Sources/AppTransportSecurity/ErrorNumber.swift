@@ -15,6 +15,8 @@ package struct ErrorNumber: Sendable {
         case cfNetwork = "kCFErrorDomainCFNetwork"
         /// Numbers of SecTrust.
         case security = "OSStatus of Security, NSOSStatusErrorDomain"
+        /// Numbers of the Keychain, in the same domain; none is of a load.
+        case keychain = "OSStatus of the Keychain, NSOSStatusErrorDomain"
         /// Numbers of AVFoundation.
         case player = "AVFoundationErrorDomain"
         case coreMedia = "CoreMediaErrorDomain"
@@ -37,6 +39,8 @@ package struct ErrorNumber: Sendable {
     package let meaning: String
     /// What the other side and the network bring about, and what the number says by itself; what the client refuses itself is in ``RefusalNumbers``.
     package let others: [Code]
+    /// What to do, where no code says it.
+    package private(set) var action: String?
 
     /// The causes that this number can have, each once, those of the client's own judgement first.
     package var codes: [Code] {
@@ -44,7 +48,7 @@ package struct ErrorNumber: Sendable {
             switch domain {
             case .url: RefusalNumbers.causes(urlError: number)
             case .stream: RefusalNumbers.causes(stream: number)
-            case .cfNetwork, .security, .player, .coreMedia, .webKit, .httpStream, .netServices, .posix: []
+            case .cfNetwork, .security, .keychain, .player, .coreMedia, .webKit, .httpStream, .netServices, .posix: []
             }
         return (own + others).reduce(into: []) { codes, code in if !codes.contains(code) { codes.append(code) } }
     }
@@ -63,6 +67,9 @@ package struct ErrorNumber: Sendable {
 
     /// The row of an errno of Apple's systems or of Linux; nil for numbers that have nothing to do with connections.
     package static func posix(_ number: Int) -> ErrorNumber? { posixErrors.first { $0.number == number } }
+
+    /// The row of an error of the Keychain; nil for numbers that are none.
+    package static func keychain(_ number: Int) -> ErrorNumber? { keychainErrors.first { $0.number == number } }
 
     /// The row of an error of SecTrust; nil for numbers that are none.
     package static func security(_ number: Int) -> ErrorNumber? { securityErrors.first { $0.number == number } }
@@ -408,6 +415,80 @@ package struct ErrorNumber: Sendable {
             security: -25318, "CreateChainFailed", "no chain to a root could be built",
             [.trustMissingIntermediate, .trustUnknownRoot]),
     ]
+
+    /// The errors of SecItem, SecKey and SecPKCS12Import that apps meet where they keep a key ID of App Attest, a token or a client certificate.
+    package static let keychainErrors: [ErrorNumber] = [
+        ErrorNumber(
+            keychain: -50, "Param", "One or more parameters passed to a function were not valid.",
+            "the query is not one that the function takes: a member is missing, or has a value of another type",
+            "look at kSecClass and at the types of the values: Data for kSecValueData, no two of kSecReturn... where one is taken"
+        ),
+        ErrorNumber(
+            keychain: -128, "UserCanceled", "User canceled the operation.",
+            "the user closed the prompt for a passcode, a face or a passphrase", "ask again only if the user wants it"),
+        ErrorNumber(
+            keychain: -2070, "InternalComponent", "An internal component failed.",
+            "on a Mac codesign may not use the private key: a shell by ssh or a build machine, whose Keychain is locked",
+            "unlock it in the same shell (security unlock-keychain), and permit codesign (security set-key-partition-list)"
+        ),
+        ErrorNumber(
+            keychain: -25257, "UnknownFormat", "Unknown format in import.",
+            "the bytes are no certificate or key of the format that was named: often PEM where DER is taken",
+            "decode the base64 between the lines of PEM, and pass the bytes"),
+        ErrorNumber(
+            keychain: -25260, "PassphraseRequired", "Passphrase is required for import/export.",
+            "a PKCS #12 file is imported without a passphrase", "pass kSecImportExportPassphrase; it may be empty text"),
+        ErrorNumber(
+            keychain: -25264, "Pkcs12VerifyFailure", "MAC verification failed during PKCS12 import (wrong password?)",
+            "the passphrase is wrong, or OpenSSL 3 wrote the file with algorithms that older systems do not read",
+            "try the passphrase with openssl pkcs12 -info; export again with -legacy"),
+        ErrorNumber(
+            keychain: -25291, "NotAvailable", "No keychain is available. You may need to restart your computer.",
+            "the process has no Keychain: a daemon, a shell by ssh, or a build machine where nobody has signed in",
+            "run it in the session of a user"),
+        ErrorNumber(
+            keychain: -25293, "AuthFailed", "The user name or passphrase you entered is not correct.",
+            "the passphrase of a PKCS #12 file or of the Keychain is wrong, or the user was not recognized",
+            "try the passphrase with openssl pkcs12 -info, and let the user try again; what is stored stays"),
+        ErrorNumber(
+            keychain: -25299, "DuplicateItem", "The specified item already exists in the keychain.",
+            "SecItemAdd found an item of the same class, account, service and access group, also of an installation before",
+            "call SecItemUpdate for it, or SecItemDelete first"),
+        ErrorNumber(
+            keychain: -25300, "ItemNotFound", "The specified item could not be found in the keychain.",
+            "nothing is stored that the query describes: the first start, a device that was restored or replaced, or another account, service or access group than when it was stored",
+            "if it is the key ID of App Attest, make a new key, once, and attest it; else compare the query with that of SecItemAdd"
+        ),
+        ErrorNumber(
+            keychain: -25303, "NoSuchAttr", "The specified attribute does not exist.",
+            "the query has an attribute that items of this class do not have",
+            "look the class up in Apple's list of item class keys, and remove the attribute"),
+        ErrorNumber(
+            keychain: -25304, "InvalidItemRef",
+            "The specified item is no longer valid. It may have been deleted from the keychain.",
+            "a reference to an item that is gone", "ask for the item again with SecItemCopyMatching"),
+        ErrorNumber(
+            keychain: -25308, "InteractionNotAllowed", "User interaction is not allowed.",
+            "the device is locked, or was not unlocked since it started, and the item may be read only then; on a Mac the process may show no prompt (ssh, a build machine). The item is still there",
+            "make no new key: try again when the device is unlocked, and store the key ID with kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly"
+        ),
+        ErrorNumber(
+            keychain: -25315, "InteractionRequired", "User interaction is required.",
+            "the item asks for a passcode, a face or a finger, and the call may show no prompt",
+            "read it while the app is in front, or store what the background needs without access control"),
+        ErrorNumber(
+            keychain: -26275, "Decode", "Unable to decode the provided data.",
+            "the bytes are no certificate, key or PKCS #12 file: PEM where DER is taken, base64 that was not decoded, a file that was cut or that is a page of HTML",
+            "print the first bytes: DER begins with 0x30; a file of PKCS #12 that OpenSSL 3 wrote may need -legacy"),
+        ErrorNumber(
+            keychain: -26276, "Internal", "An internal error occurred in the Security framework.",
+            "Security failed for a reason that it does not say",
+            "try again; print the whole error with its NSUnderlyingErrorKey"),
+        ErrorNumber(
+            keychain: -34018, "MissingEntitlement", "A required entitlement isn't present.",
+            "the process is not signed with an App ID, or not for the access group that it asks for: tests without a host app, tools, a build without signing, a Mac app without Keychain Sharing",
+            "give the target a team and the capability Keychain Sharing, and run tests in a host app"),
+    ]
 }
 
 extension ErrorNumber {
@@ -426,6 +507,12 @@ extension ErrorNumber {
     fileprivate init(security number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
         self.init(
             domain: .security, number: number, name: "errSec" + name, sentence: sentence, meaning: "", others: others)
+    }
+
+    fileprivate init(keychain number: Int, _ name: String, _ sentence: String, _ meaning: String, _ action: String) {
+        self.init(
+            domain: .keychain, number: number, name: "errSec" + name, sentence: sentence, meaning: meaning, others: [],
+            action: action)
     }
 
     fileprivate init(httpStream number: Int, _ name: String, _ sentence: String, _ others: [Code] = []) {

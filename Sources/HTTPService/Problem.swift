@@ -10,11 +10,21 @@ package import Vocabulary
 /// The evidence stays in the log; nothing here depends on bytes that were sent.
 package struct Problem: Error, Sendable, Equatable {
     /// What a caller may try next.
-    package enum Retry: String, Sendable {
+    package enum Retry: String, Sendable, CaseIterable {
         case never
         case newChallenge = "new-challenge"
         case newKey = "new-key"
         case after
+
+        /// Who usually does what about it.
+        package var usual: (actor: CodeExplanation.Actor, action: String) {
+            switch self {
+            case .newChallenge: (.app, "ask for a new challenge and send a new proof, a few times at most")
+            case .newKey: (.app, "make a new key, once, and attest it")
+            case .after: (.app, "wait as long as Retry-After says, then send the same again")
+            case .never: (.developer, "do not send it again unchanged")
+            }
+        }
     }
 
     /// Status, title and advice of a code.
@@ -37,14 +47,8 @@ package struct Problem: Error, Sendable, Equatable {
         package func explanation(of code: Code) -> CodeExplanation {
             let meaning = title.hasSuffix(".") ? String(title.dropLast()) : title
             if let actor { return CodeExplanation(code, meaning, actor, action) }
-            let usual: (CodeExplanation.Actor, String) =
-                switch retry {
-                case .newChallenge: (.app, "ask for a new challenge and send a new proof, a few times at most")
-                case .newKey: (.app, "make a new key, once, and attest it")
-                case .after: (.app, "wait as long as Retry-After says, then send the same again")
-                case .never, nil: (.developer, "do not send it again unchanged")
-                }
-            return CodeExplanation(code, meaning, usual.0, usual.1)
+            let usual = (retry ?? .never).usual
+            return CodeExplanation(code, meaning, usual.actor, usual.action)
         }
     }
 

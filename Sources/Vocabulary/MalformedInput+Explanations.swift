@@ -17,7 +17,8 @@ extension MalformedInput {
             "send the bytes of attestKey unchanged, not an assertion or a receipt"),
         .init(
             .malformedAuthenticatorData, "authenticator data of the wrong size or shape", .developer,
-            "send what Apple's framework returned, unchanged"),
+            "send what Apple's framework returned, unchanged; what makes another verifier refuse genuine objects, since iOS 27 also their extensions, is in docs/verify-app-attest.md"
+        ),
         .init(.malformedBase64, "not base64", .author, "encode the bytes as standard base64 with padding, in one line"),
         .init(.malformedBaseline, "not a baseline of `ats lint`", .author, "write it with --update-baseline"),
         .init(

@@ -5,6 +5,7 @@ import AppAttest
 import Crypto
 import Foundation
 import Testing
+import Vocabulary
 
 @testable import DeviceSimulator
 
@@ -63,6 +64,21 @@ import Testing
         let receipt = try stage.authority.receipt(content) { try item.change(&$0) }
         let verdict = try await stage.receiptVerdict(receipt)
         #expect(verdict.code == item.code, "\(verdict)")
+    }
+
+    /// Those of the App Store are of the same kind, with DER in each field.
+    @Test func aReceiptOfTheAppStoreIsNamed() throws {
+        let stage = try Stage()
+        let leaf = try stage.authority.attest(stage.request, at: stage.instant).leafCertificate
+        let content = SimulatedReceipt(
+            type: .receipt, applicationId: stage.app.applicationId, certificate: leaf, clientHash: stage.hash.bytes,
+            token: "token", isProduction: true, creation: stage.instant, riskMetric: 3, refreshNotBefore: stage.instant,
+            expiration: stage.instant.addingTimeInterval(86_400))
+        let receipt = try stage.authority.receipt(content) {
+            $0.adjustFields = { _ in [(2, ASN1.node(0x0C, Array("com.example.app".utf8)))] }
+        }
+        let fault = #expect(throws: MalformedInput.self) { try Receipt(decoding: receipt) }
+        #expect(fault?.code == .malformedReceipt && fault?.reason.contains("StoreKit") == true)
     }
 
     /// Group 77: the age, to the second.

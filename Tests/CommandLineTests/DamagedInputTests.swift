@@ -28,7 +28,7 @@ import Testing
         _ = ProofWords(bytes).code
         let text = String(decoding: bytes, as: UTF8.self)
         _ = ExplainedSubject(text)
-        let request = ProofRequest(input.json)
+        let request = ProofRequest(input)
         #expect(request.attested.count <= 4 && request.asserted.count <= 3)
         #expect(!SecretText.redacted("\(text) \(Self.secret) ", hidesUnnamed: false).contains(Self.secret))
     }

@@ -464,6 +464,22 @@ import Testing
             ),
             (["bundleId": ""], 2, nil, "decides the rest: the app ID", "--app-id PREFIX.BUNDLE"),
             (["bundleId": "com.example.other"], 1, "attest.app-id.mismatch", "1234567890.com.example.other", nil),
+            (
+                ["teamId": ""], 2, nil, "the prefix of the app ID, which com.example.myapp lacks",
+                "--app-id PREFIX.com.example.myapp"
+            ),
+            (
+                ["teamId": "", "appId": "com.example.other", "bundleId": ""], 1, "attest.app-id.mismatch",
+                "found 1234567890.com.example.myapp", nil
+            ),
+            (
+                ["teamId": "", "bundleId": "", "rp_id": "1234567890.com.example.MyApp"], 1, "attest.app-id.mismatch",
+                "app-id-case", nil
+            ),
+            (
+                ["teamId": "", "appId": "1:1234:ios:abcd", "bundleId": ""], 2, nil, "decides the rest: the app ID",
+                "PREFIX.BUNDLE"
+            ),
         ] as [([String: String], Int32, String?, String?, String?)])
     func aRequestIsVerifiedWithWhatItSays(
         _ changes: [String: String], _ status: Int32, _ code: String?, _ words: String?, _ next: String?
@@ -484,6 +500,72 @@ import Testing
         #expect(words.map(said.contains) != false, "\(said)")
         #expect(next.map { (item["next"] as? [String])?.first?.contains($0) == true } != false, "\(item)")
         #expect(status != 1 || (item["fix"] as? [String])?.isEmpty == false, "\(item)")
+    }
+
+    /// A request in curl, a form, headers, an event of a gateway, or a dictionary of another language.
+    @Test func aRequestInAnyFormIsReadAsAWhole() throws {
+        let path = LoopbackServers.repository + "/Tests/Vectors/appattest/apple-guide-2026-ios27.json"
+        let vector = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path)))
+        let known = try #require(vector as? [String: Any])
+        var members: [(name: String, value: String)] = []
+        for name in ["attestation", "keyId", "clientDataHash"] { members.append((name, known[name] as? String ?? "")) }
+        members.append(("appId", "1234567890.com.example.myapp"))
+        func joined(_ separator: String, _ form: (String, String) -> String) -> String {
+            members.map { form($0.name, $0.value) }.joined(separator: separator)
+        }
+        let json = "{" + joined(",") { "\"\($0)\":\"\($1)\"" } + "}"
+        let fields = joined("&") { name, value in
+            name + "=" + (value.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? "")
+        }
+        let headers = joined("") { $0 == "attestation" ? "" : "X-App-Attest-\($0): \($1)\r\n" }
+        let event = String(decoding: try JSONEncoder().encode(["body": json]), as: UTF8.self)
+        var texts = ["curl -X POST https://api.example.com/attest -d '\(json)'", fields, event]
+        texts.append("POST /attest HTTP/1.1\r\n\(headers)\r\n{\"attestation\":\"\(members[0].value)\"}")
+        texts.append(joined("\n") { "\($0): \($1)" })
+        texts.append(joined("\n") { "\($0.uppercased())=\($1)" })
+        texts.append("[" + joined(", ") { "\"\($0)\": \"\($1)\"" } + "]")
+        texts.append("{" + joined(", ") { "'\($0)': '\($1)'" } + "}")
+        texts.append(joined("") { "--b\r\nContent-Disposition: form-data; name=\"\($0)\"\r\n\r\n\($1)\r\n" })
+        for text in texts {
+            let run = try doctor(["-"], input: text)
+            #expect(
+                run.status == 0 && (items(run).first?["verdict"] as? String) == "fine", "\(run.output)\(run.errors)")
+        }
+    }
+
+    /// Parts of a proof that were taken out of it, and keys in other forms than X9.63, are named.
+    @Test func whatIsOnlyAPartOfAProofIsNamed() throws {
+        let point = [UInt8](repeating: 3, count: 33)
+        for (text, what) in [
+            (
+                #"{"authenticatorData":"\#(Data(point + [1, 2, 3, 4]).base64EncodedString())","signature":"MEUCIQ=="}"#,
+                "assertion-parts"
+            ),
+            (Data(point).base64EncodedString(), "public-key"),
+            (Data([UInt8](repeating: 0xA5, count: 77)).base64EncodedString(), "public-key"),
+        ] {
+            let run = try doctor(["-"], input: text)
+            #expect(run.status == 2 && items(run).first?["what"] as? String == what, "\(run.output)")
+        }
+    }
+
+    /// CMS with certificates of App Attest in it is a receipt, also if its end is missing.
+    @Test func aReceiptThatIsCutOffIsNoCertificate() throws {
+        let start: [UInt8] = [
+            0x30, 0x82, 0x0F, 0x00, 6, 9, 0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 1, 7, 2, 0xA0, 0x82, 0x0E,
+        ]
+        let bytes = start + Array("Apple App Attestation CA 1".utf8)
+        let run = try doctor(["-"], input: Data(bytes).base64EncodedString())
+        let item = try #require(items(run).first)
+        #expect(run.status == 2 && item["what"] as? String == "receipt", "\(run.output)")
+        let said = (item["because"] as? [[String: Any]])?.first?["message"] as? String
+        #expect(said?.contains("CMS signed data") == true, "\(item)")
+    }
+
+    /// What languages print of names with dots is no host: no name server is asked.
+    @Test func namesOfProgramsAreNoHosts() throws {
+        let run = try doctor(["ShopError.attestationFailed"])
+        #expect(run.status == 2 && !run.output.contains("ats check"), "\(run.output)\(run.errors)")
     }
 
     /// A pin is the hash of a public key, and no secret: what to write is shown.

@@ -137,6 +137,77 @@ import Testing
         (["attest: wrong format"], "attest.format.unknown"),
         (["AppAttestError::ExpectedASN1Node"], "malformed.certificate"),
         (["attest: nonce octet-string not found"], "attest.nonce.missing"),
+        // The Keychain, where apps keep their key ID.
+        (["-25300"], "errSecItemNotFound"), (["errSecMissingEntitlement"], "-34018"),
+        (["OSStatus", "-50"], "kSecClass"),
+        (["-25308"], "make no new key"), (["25299"], "SecItemUpdate"), (["-26275"], "DER"),
+        (["SecItemCopyMatching failed: -25291"], "errSecNotAvailable"),
+        (["Error Domain=NSOSStatusErrorDomain Code=-34018 \"A required entitlement isn't present.\""], "host app"),
+        // Words of the service.
+        (["receiptOld"], "months old"), (["tier", "none"], "nothing is proved"), (["none"], "X-Sealward-Class"),
+        (["reasons: newKey"], "an hour"), (["new-key"], "make a new key, once"), (["outdated"], "would be refused"),
+        (["PERMISSION_DENIED"], "403"), (["horizon-ahead"], "--confirm-clock"),
+        (["No keychain is available. You may need to restart your computer."], "-25291"),
+        (["read failed: errSecInteractionNotAllowed"], "make no new key"),
+        (["SecItemCopyMatching returned -25308 while the device was locked"], "make no new key"),
+        (["SecPKCS12Import", "-25264"], "OpenSSL 3"),
+        (["{\"message\":[\"attestation must be a base64 string\"]}"], "malformed.base64"),
+        (
+            ["Firebase App Check API has not been used in project 1234 before or it is disabled."],
+            "attest.app-check.stopped"
+        ),
+        (
+            ["API key not valid. Please pass a valid API key. firebaseappcheck.googleapis.com"],
+            "attest.app-check.stopped"
+        ),
+        (["riskMetric is missing from my receipt"], "field 17"),
+        // What servers and libraries say of the objects of iOS 27, and of others.
+        (["launch validation category mismatch: expected 4, got 3"], "attest.policy.validation-category"),
+        (["app_attest_bundle_version_mismatch"], "attest.policy.bundle-version"),
+        (["app attest assertion rejected: unknown_key"], "key.unknown"),
+        (["App Attest: attestKey timed out after 30 seconds"], "attest.device.server-unavailable"),
+        (
+            ["cbor2.CBORDecodeEOF: premature end of stream (expected to read 164 bytes, got 23 instead)"],
+            "malformed.cbor"
+        ),
+        (["AAGUID 61707061747465737400000000000000 unexpected"], "from TestFlight"),
+        (
+            ["The provided App Check token has incorrect algorithm. Expected \"RS256\" but got \"ES256\"."],
+            "is no App Check token"
+        ),
+        (
+            ["The provided App Check token has an incorrect \"aud\" (audience) claim."],
+            "another Firebase project than the backend's"
+        ),
+        (["The provided App Check token has expired. Get a fresh App Check token"], "set the clock"),
+        (["Decoding App Check token failed. Make sure you passed the entire string"], "eyJlcnJvciI6"),
+        (["Unsupported attestation format: apple-appattest"], "verifies passkeys"),
+        (["fido2-lib: no such format: apple-appattest"], "verifies passkeys"),
+        (["User presence flag not set - App Attest assertion rejected"], "no clientDataJSON"),
+        (["certificate revocation check failed for Apple App Attestation CA 1"], "no CRL"),
+        (["crypto.createPublicKey is not implemented (Cloudflare Workers, App Attest)"], "importKey"),
+        (["NotSupportedError: Unrecognized namedCurve P-384 in App Attest chain"], "Deno"),
+        (["Leftover bytes detected while parsing authenticator data"], "since iOS 27"),
+        (["PartialChain: A certificate chain could not be built. AppAttest"], "attest.chain.untrusted"),
+        (["unable to get local issuer certificate (app attest verify)"], "attest.chain.untrusted"),
+        (["OpenSSL::PKey::ECError: invalid form (app attest public key)"], "malformed.public-key"),
+        (["credCert public key does not match keyId"], "attest.key-id.mismatch"),
+        (["App Attest: challenge expired"], "challenge.expired"),
+        (["App Attest: challenge already used"], "challenge.used"),
+        (["challenge not found (attestation)"], "challenge.unknown"),
+        (["PKCS7 receipt signature invalid"], "receipt.signature.invalid"),
+        (["receipt creationTime older than 5 minutes"], "receipt.too-old"),
+        (["StripeAttest.AttestationError.attestationNotSupported"], "attest.device.feature-unsupported"),
+        (
+            ["System.Formats.Cbor.CborContentException: Declared definite length of CBOR data item exceeds the buffer"],
+            "malformed.cbor"
+        ),
+        (
+            [
+                "error: Entitlement com.apple.developer.devicecheck.appattest-environment not found and could not be included in profile."
+            ],
+            "add the capability to the App ID"
+        ),
         // Keys under an older name, and keys that may help.
         (["NSAllowsArbitraryLoadsInMedia"], "NSAllowsArbitraryLoadsForMedia"),
         (["ats.cleartext.blocked"], "NSExceptionAllowsInsecureHTTPLoads"),
@@ -176,13 +247,29 @@ import Testing
         #expect(run.status == 0 && run.output.contains("\ndo "), "\(run)")
     }
 
+    /// Each word of the service's answers that is no code.
+    @Test(arguments: [
+        "low", "standard", "high", "none", "newKey", "receiptOld", "riskAboveBaseline", "category", "restored",
+        "unsupported", "extension", "simulator", "ramp", "verified", "untrusted", "outdated", "invalid", "reused",
+        "unknown", "never", "new-challenge", "new-key", "after", "refuse", "off", "attested", "revoked", "receipt",
+        "refused", "alert", "clientError", "offset", "jump", "horizon-ahead", "INVALID_ARGUMENT", "NOT_FOUND",
+        "UNAUTHENTICATED", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "alreadyConsumed", "accepted",
+        "undetermined", "no-answer", "ATTEST",
+        "production", "sandbox", "app-attest", "note", "developer", "exit status 2",
+    ]) func eachWordOfTheServiceIsExplained(_ word: String) async {
+        let run = await Self.explained([word])
+        #expect(
+            run.status == 0 && run.output.contains("a word of answers") && run.output.contains("\ndo "), "\(run)")
+    }
+
     @Test(arguments: [
         ("-1023", "Did you mean '-10"), ("NSAllowArbitraryLoads", "NSAllowsArbitraryLoads"),
         ("77777777", "lists them all"),
         // The digits of a token are no number.
         ("Authorization: Bearer eyJhbGciOiJFUzI1NiIsImtpZCI6IjEifQ==", "lists them all"),
         ("nonce mismatch in the OpenID token", "lists them all"), ("the latest login: invalid nonce", "lists them all"),
-        ("assertion failed: index out of range", "lists them all"), ("invalid signature", "assert.signature.invalid"),
+        ("assertion failed: index out of range", "lists them all"),
+        ("attestation could not be verified", "lists them all"), ("invalid signature", "assert.signature.invalid"),
     ])
     func unknownWordsGetTheNearest(_ word: String, _ hint: String) throws {
         let run = try ProgramRun(["explain", word])
@@ -209,6 +296,7 @@ import Testing
         "Error: connect 127.0.0.1:3000", "Error: listen EADDRINUSE: address already in use :::3000",
         "error at App.swift:1022", "Command CodeSign failed with a nonzero exit code 1",
         "error: connection to 10.0.0.1 port 1200 failed",
+        "exit code 128", "50", "LAError Code=-1004 User interaction required",
         "nw_proxy_resolver_create_parsed_array [C1 proxy pac] Evaluation error: NSURLErrorDomain: -1003",
     ])
     func otherNumbersAreNoErrors(_ text: String) {

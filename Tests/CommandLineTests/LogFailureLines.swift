@@ -405,6 +405,10 @@ extension LogFailureTests {
             "The operation couldn’t be completed. (com.apple.devicecheck.error error 3.)",
             "- app-attest attest.device.invalid-key"
         ),
+        (
+            #"{"code":"3","domain":"com.apple.devicecheck.error","message":"The operation could not be completed"}"#,
+            "- app-attest attest.device.invalid-key"
+        ),
         ("Error Domain=com.apple.devicecheck.error Code=4 \"(null)\"", "- app-attest attest.device.server-unavailable"),
         ("DCError.featureUnsupported", "- app-attest attest.device.feature-unsupported"),
         (

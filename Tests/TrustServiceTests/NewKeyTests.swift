@@ -74,6 +74,30 @@ import Vocabulary
         }
     }
 
+    /// A key of a build from TestFlight, before only the App Store was allowed.
+    @Test func aKeyOfACategoryThatIsNoLongerAllowedHasThatReason() async throws {
+        let store = Store.inMemory()
+        try await RunningService.with(store: store) { (left: RunningService) async throws -> Void in
+            var beta = RunningService.app
+            beta.distribution = .testFlight
+            let phone = await Phone(left, app: beta)
+            let keyId = try await phone.attested()
+            left.clock.advance(3601)
+            let strict = RunningService.configuration { $0.apps[0].allowedValidationCategories = [4] }
+            try await RunningService.with(strict, store: store, clock: left.clock) {
+                (right: RunningService) async throws -> Void in
+                let path = "/v1/apps/shop/assertions"
+                let old = try await right.post(path, try await phone.assertion(keyId))
+                #expect(old.verdict == "403 assert.policy.validation-category")
+                var updated = phone
+                updated.app.distribution = .appStore
+                let current = try await right.post(path, try await updated.assertion(keyId))
+                #expect(current["reasons"] == ["category"] && current["tier"] == "standard", "\(current.verdict)")
+                #expect(try await phone.assert(try await phone.assertion(keyId))["reasons"] == [])
+            }
+        }
+    }
+
     /// What is refused for another reason counts nothing, and what the limit refuses may be sent again.
     @Test func aRefusedRegistrationCountsNothing() async throws {
         let settings = try configuration { $0.limits.newKeysPerUser = 1 }

@@ -14,7 +14,7 @@ import Vocabulary
 struct Phone {
     let device: SimulatedDevice
     let service: RunningService
-    let app: SimulatedApp
+    var app: SimulatedApp
     let faults: Faults
 
     /// Lets a test spoil the next attestation.

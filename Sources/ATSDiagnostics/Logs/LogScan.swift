@@ -89,6 +89,9 @@ extension Scan {
                 let digits = rest[first...].prefix(4).prefix { 0x30...0x39 ~= $0 }
                 return digits.count < 4 ? digits.reduce(0) { $0 &* 10 &+ Int($1 & 0x0F) } : nil
             }
+            // React Native writes the number before the domain.
+            let names: [StaticString] = ["\"code\":\"", "\"code\": \"", "\"code\":", "\"code\": "]
+            if let number = names.lazy.compactMap({ digits(after: $0) }).first { return number }
         }
         for words: StaticString in ["DCErrorCode", "DCError.", "DCError"] {
             guard let name = rest(after: words)?.prefix(while: \.isASCIIAlphanumeric).asciiLowercased, !name.isEmpty
@@ -114,7 +117,9 @@ extension Scan {
     /// The status with which App Check answered, or that of the answer which its client's words stand for.
     var appCheckStatus: Int? {
         // Google's gateway in front of App Check: the request gets no further, whatever the proof.
-        if contains("firebaseappcheck"), contains(" are blocked") || contains("has not been used in project") {
+        if contains("firebaseappcheck") || contains("App Check API"),
+            contains(" are blocked") || contains("has not been used in project") || contains("API key not valid")
+        {
             return 400
         }
         let names: [StaticString] = ["firebaseappcheck", "appCheck", "AppCheck", "app_check", "App Check"]
@@ -135,8 +140,7 @@ extension Scan {
         // Google's SDKs for backends, which have not judged the token yet.
         if contains("AppCheck"), contains("Error fetching Json Web Keys") { return 503 }
         let invalid: [StaticString] = [
-            "App Check token is invalid", "Decoding App Check token failed", "provided App Check token has",
-            "Invalid appcheck token", "AppCheck token was rejected",
+            "App Check token is invalid", "Invalid appcheck token", "AppCheck token was rejected",
             "Failed to validate AppCheck token", "App check failed: invalid_token", "\"app\":\"INVALID\"",
             "app: \"INVALID\"",
         ]

@@ -187,6 +187,7 @@ package struct PastedBytes: Sendable, Equatable {
     private static func shape(of text: [UInt8]) -> String {
         if text.starts(with: "-----BEGIN".utf8) { return "PEM that cannot be read" }
         if text.first == UInt8(ascii: "{") { return "JSON without such a member" }
+        if text.starts(with: "eyJ".utf8), text.contains(UInt8(ascii: ".")) { return "a signed token (JWT)" }
         if isFileName(text) { return "what looks like the name of a file, and not what is in it" }
         let odd = text.enumerated().first {
             !$0.element.isASCIIAlphanumeric && !"+/=-_".utf8.contains($0.element) && !isSpace($0.element)
@@ -334,6 +335,7 @@ package struct PastedBytes: Sendable, Equatable {
         if text.contains(UInt8(ascii: "%")), let plain = percentDecoded(text) {
             inner.append(("percent-encoding", plain))
         }
+        if text.contains("&#".utf8), let plain = entitiesDecoded(text) { inner.append(("HTML entities", plain)) }
         if text.contains(UInt8(ascii: "=")), let plain = quotedPrintable(text) {
             inner.append(("quoted-printable", plain))
         }
@@ -538,9 +540,24 @@ package struct PastedBytes: Sendable, Equatable {
         return body.filter { $0 != UInt8(ascii: "\\") }
     }
 
-    private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    /// The text without `%2B` and its like; nil if an escape is wrong.
+    package static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         resolved(text, UInt8(ascii: "%")) { rest in
             hexadecimal(&rest).flatMap { $0.allSatisfy(isText) ? $0 : nil }
+        }
+    }
+
+    /// The entities that templates make of signs: `&#43;`, `&#x2F;`, `&quot;`.
+    private static func entitiesDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        resolved(text, UInt8(ascii: "&")) { rest in
+            guard let end = rest.prefix(8).firstIndex(of: UInt8(ascii: ";")) else { return nil }
+            let name = String(decoding: rest[..<end], as: UTF8.self).lowercased()
+            rest = rest[end...].dropFirst()
+            let byte =
+                name.hasPrefix("#x")
+                ? UInt8(name.dropFirst(2), radix: 16)  // Safe: reads a text.
+                : name.hasPrefix("#") ? UInt8(name.dropFirst()) : ["quot": 0x22, "amp": 0x26][name]  // Safe: reads a text.
+            return byte.flatMap { isText($0) ? [$0] : nil }
         }
     }
 

@@ -88,6 +88,10 @@ struct RiskWatch: Sendable {
             } ?? 0
         signals.lacksExpectedExtensions = version >= 27 && key.validationCategory == nil
         signals.hasEnvironmentSurprise = key.environment == "development" && key.validationCategory == 4
+        if let allowed = apps[key.app]?.settings.allowedValidationCategories, let category = key.validationCategory {
+            // A key of before the list, whose app of today is allowed, as one from TestFlight that the App Store updated.
+            signals.hasCategorySurprise = !allowed.contains(category)
+        }
         let score = RiskScore(signals)
         return JudgedTrust(tier: score.tier.rawValue, reasons: score.reasons)
     }

@@ -109,7 +109,7 @@ struct ProofHandler: Handler {
     }
 
     /// Why a caller cannot attest, as it says itself. Nothing of it is proved.
-    private enum Reason: String, CaseIterable {
+    enum Reason: String, CaseIterable {
         case unsupported, `extension`, simulator, ramp
     }
 

@@ -115,10 +115,16 @@ struct DoctorCommand: WorkingCommand {
         let isName = host.allSatisfy { $0.isASCIIAlphanumeric || "-.:[]".utf8.contains($0) }
         guard isName, host.contains(UInt8(ascii: ".")) || host.starts(with: "localhost".utf8) || host.first == 0x5B,
             !suffixes.contains(where: { text.hasSuffix($0) }), !text.hasPrefix("."), !text.hasPrefix("com."),
+            !isCamelCase(host.split(separator: UInt8(ascii: ".")).last ?? host),
             // Names have dots too: `DCError.invalidKey`, `1.2.840.113635.100.8.2`.
             CodeCatalog.explanation(of: text) == nil, ExplainedSubject(text) == nil
         else { return nil }
         return text
+    }
+
+    /// Whether a capital letter follows a small one, as in names of programs (`AttestationError.notSupported`).
+    private static func isCamelCase(_ word: Substring.UTF8View) -> Bool {
+        zip(word, word.dropFirst()).contains { 0x61...0x7A ~= $0 && 0x41...0x5A ~= $1 }
     }
 
     /// A file, or standard input for `-`.
@@ -185,8 +191,8 @@ struct DoctorCommand: WorkingCommand {
         case .explained: return await explain(input.line ?? "", from: from)
         case .named(let advice), .vague(let advice):
             return DoctorItem(unknown: known.what, from: from, "this is \(known.words): \(advice)")
-        case .attestation: return await attestation(path, form, ProofRequest(input.json), from: from)
-        case .assertion: return await assertion(path, form, ProofRequest(input.json), from: from)
+        case .attestation: return await attestation(path, form, ProofRequest(input), from: from)
+        case .assertion: return await assertion(path, form, ProofRequest(input), from: from)
         case .receipt:
             // Verified for the app that it names.
             let item = await hand(["receipt", "inspect", path], form, from: from)
@@ -211,7 +217,8 @@ struct DoctorCommand: WorkingCommand {
         let line = (lines + [String(lines.joined(separator: " ").prefix(300))]).first { line in
             [
                 "authorization token", "device token payload", "bad device token", "bit state", "attestationdata ",
-                "formatted bits", "formatted time",
+                "formatted bits", "formatted time", "keychain", "errsec", "secitem", "nsosstatuserrordomain",
+                "riskmetric",
             ]
             .contains(where: line.lowercased().contains) && ExplainedSubject(line) != nil
         }

@@ -11,7 +11,57 @@ struct ProofRequest {
     private var values: [(name: [UInt8], text: String)] = []
     private static let limit = 200
 
-    init(_ document: JSONValue?) {
+    /// Of a request in JSON, or in any other form that names its values.
+    init(_ input: Recogniser.Input) {
+        self.init(input.json)
+        if input.json == nil { values = ProofRequest.pairs(input.head) }
+    }
+
+    /// The names and values of forms, headers, YAML, environments and of what languages print: `name=value&`, `Name: value`,
+    /// `"name": "value"`, `'name' => 'value'`. A value without quotes after a colon must begin a line or a list: sentences have colons too.
+    private static func pairs(_ text: [UInt8]) -> [(name: [UInt8], text: String)] {
+        let text = text.prefix(256 << 10)
+        var found: [(name: [UInt8], text: String)] = []
+        var rest = text
+        while found.count < limit,
+            let mark = rest.firstIndex(where: { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: "=") })
+        {
+            rest = text[mark...].dropFirst()
+            let before = text[..<mark].suffix(80)
+            guard let last = before.lastIndex(where: { !"\"'\\ ".utf8.contains($0) }) else { continue }
+            let first = before[...last].lastIndex { !($0.isASCIIAlphanumeric || "-_.".utf8.contains($0)) }
+            let name = before[...last].suffix(from: first.map(before.index(after:)) ?? before.startIndex)
+            let value = rest.drop { "> \\".utf8.contains($0) }
+            let isQuoted = value.first.map { "\"'".utf8.contains($0) } == true
+            let place = before[..<name.startIndex].last { $0 != UInt8(ascii: " ") } ?? 0x0A
+            let begins = "\r\n&?,{[(".utf8.contains(place) || text[mark] == UInt8(ascii: "=")
+            guard !name.isEmpty, isQuoted || begins else { continue }
+            let word =
+                isQuoted
+                ? value.dropFirst().prefix { $0 != value.first }
+                : value.prefix { !"&,;)]}\"' \t\r\n".utf8.contains($0) }
+            rest = text[word.endIndex...]
+            add(name, word)
+            // A part of a form: its value follows an empty line.
+            let part = rest.dropFirst()
+            if name.elementsEqual("name".utf8), ["\r\n\r\n", "\n\n"].contains(where: { part.starts(with: $0.utf8) }) {
+                add(word, part.drop { $0 == 0x0D || $0 == 0x0A }.prefix { $0 != 0x0D && $0 != 0x0A })
+            }
+        }
+        return found
+
+        func add(_ name: ArraySlice<UInt8>, _ word: ArraySlice<UInt8>) {
+            let letters = name.asciiLowercased.filter(\.isASCIIAlphanumeric)
+            let head = ["httpxappattest", "xappattest", "xapple", "x"].first { letters.starts(with: $0.utf8) } ?? ""
+            let plain = PastedBytes.percentDecoded(word) ?? Array(word)
+            let value = String(
+                decoding: plain.last == UInt8(ascii: "\\") ? plain.dropLast() : plain[...], as: UTF8.self)
+            // `--` would end the options of the command.
+            if !value.isEmpty, value != "--" { found.append((Array(letters.dropFirst(head.utf8.count)), value)) }
+        }
+    }
+
+    private init(_ document: JSONValue?) {
         var open = document.map { [$0] } ?? []
         while !open.isEmpty, values.count < Self.limit {
             var inner: [JSONValue] = []
@@ -19,7 +69,12 @@ struct ProofRequest {
                 for member in (value.members ?? []).prefix(Self.limit) {
                     // `--` would end the options of the command.
                     let text = member.value.text ?? member.value.integer.map { String($0) }
-                    if let text, !text.isEmpty, text != "--" {
+                    if let text, ["body", "data"].contains(member.name),
+                        let body = try? JSONReader.read(Array(text.utf8), limits: .outside)
+                    {
+                        // In the event of a gateway.
+                        inner.append(body)
+                    } else if let text, !text.isEmpty, text != "--" {
                         values.append((member.name.utf8.asciiLowercased.filter(\.isASCIIAlphanumeric), text))
                     } else {
                         inner.append(member.value)
@@ -52,13 +107,28 @@ struct ProofRequest {
             guard let identity = try? AppIdentity(text) else { return false }
             return identity.hasPrefixOfApple && identity.prefix == identity.prefix.uppercased()
         }
-        let names = ["appid", "applicationid", "appidentifier", "bundleid", "bundleidentifier"]
-        if let whole = names.lazy.compactMap({ value($0, where: isWhole) }).first { return whole }
+        if let whole = Self.appNames.lazy.compactMap({ value($0, where: isWhole) }).first { return whole }
         guard let prefix = value("teamid", "teamidentifier", "appidprefix"),
-            let bundle = names.lazy.compactMap({ value($0) }).first
-        else { return nil }
+            let bundle = Self.appNames.lazy.compactMap({ value($0) }).first
+        else {
+            // A prefix in small letters is wrong, and the verifier says so.
+            func isPrefixed(_ text: String) -> Bool { (try? AppIdentity(text))?.hasPrefixOfApple == true }
+            return Self.appNames.lazy.compactMap { value($0, where: isPrefixed) }.first
+        }
         return isWhole("\(prefix).\(bundle)") ? "\(prefix).\(bundle)" : nil
     }
+
+    /// A bundle identifier, where nothing says the prefix of the App ID.
+    var bundleId: String? {
+        // An App ID of Firebase has colons, one of the App Store has digits alone.
+        func isBare(_ text: String) -> Bool { (try? AppIdentity(text)).map { !$0.hasPrefixOfApple } == true }
+        return appId == nil ? Self.appNames.lazy.compactMap { value($0, where: isBare) }.first : nil
+    }
+
+    /// The App ID for a command, with a place for what is missing.
+    var wantedAppId: String { appId ?? "PREFIX.\(bundleId ?? "BUNDLE")" }
+
+    private static let appNames = ["appid", "applicationid", "appidentifier", "bundleid", "bundleidentifier", "rpid"]
 
     /// The options that say what the app of an attestation had hashed, in each way in which the request can be meant.
     var attested: [[String]] {
@@ -107,7 +177,8 @@ extension DoctorCommand {
             ["attest", "verify", path, "--environment", environment, "--key-id", key]
             + (start.map { ["--at", $0] } ?? [])
         let ownApp = receipt?.member("appId")?.text
-        let app = request.appId ?? ownApp ?? "AAAAAAAAAA.unknown"
+        let prefix = ownApp.flatMap { try? AppIdentity($0).prefix } ?? "AAAAAAAAAA"
+        let app = request.appId ?? request.bundleId.map { "\(prefix).\($0)" } ?? ownApp ?? "\(prefix).unknown"
         let ownHash = receipt?.member("fields")?.member("4")?.text.flatMap(Base64.decode)
         let own = ownHash.flatMap { $0.count < 16 ? nil : $0 } ?? [UInt8](repeating: 0, count: 32)
         let inputs = request.attested
@@ -116,17 +187,19 @@ extension DoctorCommand {
             known + ["--app-id", app], form, from: from)
         let missing = [
             inputs.isEmpty ? "the challenge" : nil, request.keyId == nil ? "the key ID" : nil,
-            request.appId == nil ? "the app ID" : nil,
+            request.appId == nil
+                ? request.bundleId.map { "the prefix of the app ID, which \($0) lacks" } ?? "the app ID" : nil,
         ].compactMap(\.self)
         if missing.isEmpty { return tried }
-        var words = ["sealward"] + known + ["--app-id", request.appId ?? "PREFIX.BUNDLE"]
+        var words = ["sealward"] + known + ["--app-id", request.wantedAppId]
         words += inputs.first ?? ["--challenge", "CHALLENGE"]
         item.next = [words.map(ShellWord.quoted).joined(separator: " ")]
         // What was compared with the object itself says nothing.
         let code = tried.result?.member("code")?.text
         let isOwn =
             inputs.isEmpty && code == Code.attestNonceMismatch.rawValue
-            || request.appId == nil && code == Code.attestAppIdMismatch.rawValue
+            || request.appId == nil && (request.bundleId == nil || ownApp == nil)
+                && code == Code.attestAppIdMismatch.rawValue
         if tried.verdict == .fine || isOwn {
             let name = ownApp.map { " of \($0)" } ?? ""
             let right = inputs.isEmpty ? "the form and the chain" : "the form, the chain and the challenge"
@@ -157,7 +230,7 @@ extension DoctorCommand {
             (nil, "the form is right; the public key, the client data, the app ID and the counter decide the rest")
         ]
         let words =
-            ["sealward"] + known + ["--app-id", request.appId ?? "PREFIX.BUNDLE"]
+            ["sealward"] + known + ["--app-id", request.wantedAppId]
             + ["--public-key", request.publicKey ?? "KEY"] + (inputs.first ?? ["--client-data", "DATA"])
             + ["--counter", request.counter ?? "PREVIOUS"]
         item.next = [words.map(ShellWord.quoted).joined(separator: " ")]

@@ -140,6 +140,12 @@ struct Recogniser: Sendable {
                 }
         },
         Recogniser("receipt", "a receipt of App Attest", .receipt) { (try? Receipt(decoding: $0.object)) != nil },
+        // The reader says which it is.
+        Recogniser("receipt", "a receipt that is cut off or of the App Store", .receipt) { input in
+            let signedData: [UInt8] = [0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x07, 0x02]
+            return input.object.prefix(32).contains(signedData)
+                && ["App Attestation ", "Receipt Signing", "StoreKit"].contains { input.object.contains($0.utf8) }
+        },
         Recogniser(
             "authenticator-data", "the authenticator data of an attestation, a part of it",
             .named("give the whole object that attestKey returned to `sealward attest verify`")
@@ -174,7 +180,7 @@ struct Recogniser: Sendable {
         Recogniser(
             "public-key", "a public key",
             .named("give it to `sealward attest verify-assertion ASSERTION --public-key KEY` with the assertion")
-        ) { $0.hasPEM("PUBLIC KEY") && !$0.hasPEM("CERTIFICATE") || $0.isBytes([65, 91]) },
+        ) { $0.hasPEM("PUBLIC KEY") && !$0.hasPEM("CERTIFICATE") || $0.isBytes([33, 65, 77, 91]) },
         Recogniser(
             "certificate-request", "a request for a certificate",
             .named("give the certificate that the authority made of it to `sealward ats certificate`")
@@ -330,6 +336,14 @@ struct Recogniser: Sendable {
             .named(
                 "copy the value of its member attestation, assertion or receipt, and give that to `sealward doctor -`")
         ) { $0.json.map(hasProof) == true },
+        Recogniser(
+            "assertion-parts", "an assertion that was taken apart",
+            .named("send the bytes that generateAssertion returned, whole, and give them to `sealward doctor -`")
+        ) { input in
+            // A passkey also has client data in JSON.
+            input.json?.member("authenticatorData")?.text != nil && input.json?.member("signature")?.text != nil
+                && input.json?.member("clientDataJSON") == nil
+        },
         Recogniser(
             "device-bits", "an answer of DeviceCheck: the two bits of a device",
             .named("Apple answered; what the bits mean is for who wrote them to say")

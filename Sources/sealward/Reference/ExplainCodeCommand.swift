@@ -20,8 +20,8 @@ struct ExplainCodeCommand: WorkingCommand {
               sealward explain NSAllowsLocalNetworking
 
             WHAT is a code of any command or answer, or several codes, the id of a lint rule, a number of NSURLErrorDomain, of a CFStream error, of AVFoundation, \
-            CoreMedia or WebKit, an OSStatus of TLS or a DCError, with or without sign and domain, the name of such an error, a TLS alert, a status \
-            of App Check (App Check 403) or of the receipt service (receipt 404), a key of NSAppTransportSecurity, or a line of a log.
+            CoreMedia or WebKit, an OSStatus of TLS or the Keychain, a DCError, with or without sign and domain, the name of such an error, a TLS alert, a status \
+            of App Check (App Check 403) or of the receipt service (receipt 404), a key of NSAppTransportSecurity, a word of an answer (tier none, receiptOld), or a line of a log.
 
             Exit status: 0 done, 2 a number that nobody documents, 64 usage and unknown words.
             """
@@ -48,7 +48,7 @@ struct ExplainCodeCommand: WorkingCommand {
                 { CodeCatalog.json(codes) }, { codes.map(CodeCatalog.text).joined(separator: "\n") }, .clean
             )
         }
-        if let subject = ExplainedSubject(what) {
+        if let subject = ExplainedSubject(wordOfAnswers: what) ?? ExplainedSubject(what) {
             return ({ CodeCatalog.json(subject) }, { subject.text }, subject.isKnown ? .clean : .undetermined)
         }
         var log = DeviceLog { SecretText.redacted($0, hidesUnnamed: false) }

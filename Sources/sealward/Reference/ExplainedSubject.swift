@@ -8,6 +8,7 @@ import AppTransportSecurity
 import AppleServices
 import DeviceCheckBits
 import Formats
+import TrustService
 import Vocabulary
 
 /// A number, a name or a key that people have, and what it says: `-1022`, `9824`, `invalidKey`, `NSAllowsLocalNetworking`.
@@ -47,12 +48,21 @@ extension ExplainedSubject {
                 action: mistake.action, next: ["sealward attest verify --help"])
         } else if has("token") || has("bit") || has("timestamp"), let found = ExplainedSubject.deviceCheck(bytes) {
             self = found
-        } else if has("provisioning profile"), has("appattest-environment") || has("app attest") {
+        } else if let trouble = ExplainedSubject.troubles.first(where: { trouble in
+            has("attest")
+                && trouble.words.allSatisfy { $0.split(separator: " ").contains { letters.contains($0.utf8) } }
+        }) {
+            self = trouble.subject
+        } else if has("provisioning profile") || has("included in profile") || has("code signing entitlements"),
+            has("appattest-environment") || has("app attest")
+        {
             self = ExplainedSubject.profileWithoutAttest
         } else if has("appattest-environment")
             || ExplainedSubject.environments.contains(where: { $0.utf8.elementsEqual(letters) })
         {
             self = ExplainedSubject.attestEnvironment
+        } else if letters.contains("riskmetric".utf8) {
+            self = ExplainedSubject.riskMetric
         } else if let part = ExplainedSubject.parts.first(where: { part in
             letters.starts(with: part.name.utf8)
                 && letters.dropFirst(part.name.utf8.count).allSatisfy { 0x30...0x39 ~= $0 }
@@ -90,6 +100,12 @@ extension ExplainedSubject {
             self.init(row)
         } else if let row = ExplainedSubject.named.first(where: { name, _ in name.elementsEqual(letters) })?.row {
             self.init(row)
+        } else if let row = ErrorNumber.keychainErrors.first(where: { row in
+            [row.name, row.sentence].contains {
+                letters.contains($0.utf8.asciiLowercased.filter(\.isASCIIAlphanumeric))
+            }
+        }) {
+            self.init(row)
         } else if let index = LogExplanations.deviceErrorNames.firstIndex(where: { name in
             let name = name.utf8.asciiLowercased
             return letters == name || letters == Array("dcerror".utf8) + name
@@ -108,6 +124,8 @@ extension ExplainedSubject {
         {
             // A `token-error` of React Native Firebase is any of them.
             self.init(appCheck: index)
+        } else if ExplainedSubject.environments.dropFirst().contains(where: { letters.contains($0.utf8) }) {
+            self = ExplainedSubject.attestEnvironment
         } else {
             return nil
         }
@@ -118,9 +136,15 @@ extension ExplainedSubject {
         "nsurl", "cfnetwork", "cfstream", "osstatus", "posix", "webkit", "avfoundation", "coremedia",
     ]
 
+    /// Domains with numbers of their own, by names without `ErrorDomain`.
+    private static let otherDomains = [
+        "laerror", "localauthentication", "tkerror", "cryptotokenkit", "ckerror", "skerror",
+    ]
+
     /// The row of a number in the domain that the words name, or in the one that has it.
     private static func row(_ number: Int, of words: [UInt8], _ has: (String) -> Bool) -> ErrorNumber? {
         let isNegative = words.contains("-\(number)".utf8)
+        if otherDomains.contains(where: has) { return nil }
         // A number of another domain, or beside a status of HTTP, is another number.
         let isOther =
             has("errordomain") && !domains.contains(where: has) || has("status") && !has("osstatus") && !isNegative
@@ -132,7 +156,10 @@ extension ExplainedSubject {
         let isStream = has("stream") || has("ssl") || has("osstatus")
         // `exit code 1` is no NSURLError.
         if !isStream, number > 9 || isNegative || has("nsurl"), let row = ErrorNumber.url(-number) { return row }
-        let row = ErrorNumber.stream(-number) ?? ErrorNumber.security(-number) ?? ErrorNumber.player(-number)
+        // `exit code 128` is no OSStatus.
+        let row =
+            ErrorNumber.stream(-number) ?? ErrorNumber.security(-number) ?? ErrorNumber.player(-number)
+            ?? (isNegative || has("osstatus") || number > 9_999 ? ErrorNumber.keychain(-number) : nil)
         // Numbers of one digit are many things.
         let isHTTP = number > 9 || has("cfstream") || words.elementsEqual("-\(number)".utf8)
         return row ?? (isHTTP ? ErrorNumber.httpStream(-number) : nil)
@@ -163,6 +190,56 @@ extension ExplainedSubject {
             "add the capability to the App ID (developer.apple.com, Identifiers, or Signing & Capabilities in Xcode), and make or download the profile again",
         next: ["sealward doctor NAME.mobileprovision"])
 
+    /// What keeps other verifiers from genuine objects. In each row one word of each list must be there.
+    private static let troubles: [(words: [String], subject: ExplainedSubject)] = [
+        (
+            [
+                "appleappattest", "unsupported unknown nosuch notsupported unrecognized unrecognised notregistered",
+                "format",
+            ],
+            trouble(
+                "a library that does not know the format apple-appattest",
+                "the object has the format of App Attest; the library verifies passkeys (WebAuthn), which have others",
+                "verify it with a verifier of App Attest, as `sealward attest verify` or `sealward serve`")
+        ),
+        (
+            ["clientdatajson userverification userpresence userpresent userverified flaguv flagup webauthnorigin"],
+            trouble(
+                "a check of a WebAuthn ceremony, which App Attest is not",
+                "App Attest sets no flag for a present or verified user, and has no clientDataJSON and no origin",
+                "leave these checks out; client data are the bytes that your app hashed")
+        ),
+        (
+            ["revocation"],
+            trouble(
+                "a check of revocation of App Attest's certificates",
+                "their chain names no CRL and no OCSP responder, so that there is nothing to ask",
+                "switch the check of revocation off for this chain (X509RevocationMode.NoCheck, PKIXParameters.setRevocationEnabled(false))"
+            )
+        ),
+        (
+            ["createpublickey createverify", "notimplemented notafunction notsupported undefined"],
+            trouble(
+                "a runtime without these functions of Node, as Cloudflare Workers",
+                "the object was not judged",
+                "import the 65 bytes of the key with crypto.subtle.importKey(\"raw\", ...), and convert the signature from DER to r and s"
+            )
+        ),
+        (
+            ["namedcurve", "p384 secp384 unrecognized unsupported"],
+            trouble(
+                "a runtime that does not verify P-384 with SHA-256, as Deno",
+                "App Attest's intermediate has a key on P-384 and signs the leaf with SHA-256",
+                "verify with the algorithm that the certificate names, or in Node")
+        ),
+    ]
+
+    private static func trouble(_ title: String, _ means: String, _ action: String) -> ExplainedSubject {
+        ExplainedSubject(
+            title: title, means: means, action: action + "; docs/verify-app-attest.md has more of this kind",
+            next: ["sealward attest verify --help"])
+    }
+
     static let attestEnvironment = ExplainedSubject(
         title: "com.apple.developer.devicecheck.appattest-environment, and the AAGUID of an attestation",
         means:
@@ -170,7 +247,7 @@ extension ExplainedSubject {
         action: "allow the environment of the build: with --environment, or as environments of the app in the service",
         next: ["sealward attest inspect FILE", "sealward attest verify --help"])
 
-    /// The two values of the AAGUID in the ways in which they are shown, in letters and digits, and what they are called.
+    /// What they are called, and the two values of the AAGUID in the ways in which they are shown, in letters and digits.
     private static let environments = [
         "aaguid", "appattestdevelop", "appattestsandbox", "617070617474657374646576656c6f70",
         "61707061747465737400000000000000", "yxbwyxr0zxn0zgv2zwxvca", "yxbwyxr0zxn0aaaaaaaaaa",
@@ -209,6 +286,13 @@ extension ExplainedSubject {
             + ([1, 2, 3, 4, 5, 6, 10] as [UInt32]).map { ValidationCategory(rawValue: $0).named }.joined(
                 separator: ", "),
         [.attestPolicyValidationCategory, .assertPolicyValidationCategory])
+
+    private static let riskMetric = ExplainedSubject(
+        title: "riskMetric, field 17 of a receipt",
+        means:
+            "about how many keys the device attested for the app in 30 days. Only a receipt that Apple gave in exchange (type RECEIPT) has it; the one in an attestation (type ATTEST) has none",
+        action: "exchange the receipt, and read docs/risk-metric.md",
+        next: ["sealward receipt refresh --help", "sealward receipt inspect FILE"])
 
     private static func part(_ title: String, _ means: String, _ codes: [Code]) -> ExplainedSubject {
         ExplainedSubject(
@@ -269,7 +353,7 @@ extension ExplainedSubject {
         return isShort
             || [
                 "error", "code", "status", "alert", "stream", "ssl", "appcheck", "app check", "devicecheck", "exchange",
-                "attestchallenge", "two_bits", "device_token",
+                "attestchallenge", "two_bits", "device_token", "secitem", "seckey", "secpkcs", "keychain",
             ].contains { bytes.contains($0.utf8) }
     }
 
@@ -340,7 +424,8 @@ extension ExplainedSubject {
                 (name: Array($0.utf8) + short, row: row)
             }
         }
-        + (ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.cfNetworkErrors
+        + (ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.keychainErrors
+        + ErrorNumber.cfNetworkErrors
         + ErrorNumber.playerErrors + ErrorNumber.webKitErrors + ErrorNumber.httpStreamErrors
         + ErrorNumber.posixErrors).map {
             (name: $0.name.utf8.asciiLowercased, row: $0)
@@ -348,8 +433,11 @@ extension ExplainedSubject {
 
     /// Every name that can be asked for, for words that are near one.
     static var names: [String] {
-        KeyExplanations.all.map(\.key) + LogExplanations.deviceErrorNames + ProofMistake.all.map(\.name)
-            + (ErrorNumber.urlErrors + ErrorNumber.streamErrors + ErrorNumber.securityErrors + ErrorNumber.playerErrors)
+        KeyExplanations.all.map(\.key) + AnswerWord.all.map(\.word).filter { $0.utf8.count > 6 }
+            + LogExplanations.deviceErrorNames + ProofMistake.all.map(\.name)
+            + (ErrorNumber.urlErrors + ErrorNumber.streamErrors + ErrorNumber.securityErrors
+            + ErrorNumber.keychainErrors
+            + ErrorNumber.playerErrors)
             .flatMap {
                 [$0.name, String($0.number)]
             }
@@ -357,15 +445,35 @@ extension ExplainedSubject {
 
     // MARK: - What each is
 
+    /// A word of answers and reports, alone or after its place (`tier none`): in each place that has it. Only `explain` asks: in what people
+    /// paste it may be any word.
+    init?(wordOfAnswers text: String) {
+        let bytes = text.utf8.prefix(80).asciiLowercased
+        let found = (AnswerWord.all + AnswerWord.ofReports).filter { row in
+            [row.word, "\(row.place) \(row.word)", "\(row.place): \(row.word)"].contains {
+                $0.utf8.asciiLowercased == bytes
+            }
+        }
+        guard let first = found.first else { return nil }
+        func joined(_ part: KeyPath<AnswerWord, String>) -> String {
+            found.count == 1
+                ? first[keyPath: part] : found.map { "\($0.place): \($0[keyPath: part])" }.joined(separator: "; ")
+        }
+        self.init(
+            title: "\(first.word), a word of answers: \(found.map(\.place).joined(separator: ", "))",
+            means: joined(\.meaning), action: joined(\.action), next: [])
+    }
+
     private init(_ row: ErrorNumber) {
         title = "\(row.name), \(row.domain.rawValue) \(row.number)"
         says = row.meaning.isEmpty ? nil : row.sentence
         means = row.meaning.isEmpty ? row.sentence : row.meaning
-        codes = row.codes
-        next =
-            (row.number == -1022
-                ? ["sealward ats explain URL --info-plist Info.plist", "sealward ats lint Info.plist"]
-                : row.domain == .webKit ? [] : ["sealward ats check https://HOST/"]) + ["sealward ats log FILE"]
+        (codes, action) = (row.codes, row.action)
+        let load =
+            row.number == -1022
+            ? ["sealward ats explain URL --info-plist Info.plist", "sealward ats lint Info.plist"]
+            : row.domain == .webKit ? [] : ["sealward ats check https://HOST/"]
+        next = row.domain == .keychain ? [] : load + ["sealward ats log FILE"]
     }
 
     private init(key: (key: String, type: String, meaning: String)) {

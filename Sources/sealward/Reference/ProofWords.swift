@@ -3,6 +3,7 @@
 
 import ATSDiagnostics
 import AppAttest
+import TrustStores
 import Vocabulary
 
 /// What libraries say of App Attest and DeviceCheck in words of their own, and which code it is here.
@@ -35,7 +36,7 @@ struct ProofWords {
             return Array(telling.map { $0.suffix(9).elementsEqual("exception".utf8) ? $0.dropLast(9) : $0 }.joined())
         }
         let all: [UInt8] = rows.flatMap { words in
-            Array(words.filter { !isOne(of: ["latest", "assertionerror"], $0) }.joined())
+            Array(words.filter { !isOne(of: ["latest", "assertionerror", "keydata"], $0) }.joined())
         }
         // Inside of one word: `that test` is about none.
         func hasWord(_ part: String) -> Bool {
@@ -77,8 +78,23 @@ struct ProofWords {
         }?.code
     }
 
-    /// The same, or what a library in the app makes of a DCError.
-    var code: Code? { verifier ?? device }
+    /// The same, or what a library in the app makes of a DCError, or what a server says of keys and challenges that it keeps.
+    var code: Code? { verifier ?? device ?? kept }
+
+    private var kept: Code? {
+        guard isAboutProofs, !isPage else { return nil }
+        return ProofWords.keeping.first { row in
+            row.words.split(separator: " ").contains { word in lines.contains { $0.contains(word.utf8) } }
+        }?.code
+    }
+
+    private static let keeping: [(words: String, code: Code)] = [
+        ("unknownkey keyunknown keynotregistered keynotfound keyidnotfound unregisteredkey", .keyUnknown),
+        ("keyalreadyregistered keyalreadyexists", .keyExists),
+        ("challengeexpired expiredchallenge", .challengeExpired),
+        ("challengealreadyused challengeused challengereused challengealreadyconsumed", .challengeUsed),
+        ("challengenotfound unknownchallenge nosuchchallenge", .challengeUnknown),
+    ]
 
     private var device: Code? {
         ProofWords.devices.first { row in
@@ -112,7 +128,9 @@ struct ProofWords {
 
     /// What only texts about App Attest have, or about other attestations, which have the same parts.
     private static let contexts = [
-        "authdata", "rpidhash", "webauthn4j", "failappid", "appintegrity", "devicecheck", "failnonce", "failrpid",
+        "authdata", "authenticatordata", "rpidhash", "credcert", "webauthn4j", "failappid", "appintegrity",
+        "devicecheck", "failnonce",
+        "failrpid",
         "failkeyid", "failcred", "failaaguid", "failsigncount", "failsignature", "failintermediate",
     ]
     /// What may be said of the certificate of a server too.
@@ -131,7 +149,7 @@ struct ProofWords {
     private static let differs =
         "\(sameness) invalid isnot notvalid different differs wrong incorrect unexpected verificationfailed bad"
     private static let unread =
-        "pars decod deserializ truncate malformed invalid unexpectedend premature extraneous trailing additional insufficient toolong tooshort length eof corrupt notvalid couldnot cannot unable missing undefined structure keyerror mustbe bad"
+        "pars decod deserializ truncate malformed invalid unexpectedend premature extraneous trailing additional insufficient toolong tooshort length eof corrupt notvalid couldnotread couldnotberead cannotread cannotberead unabletoread unmarshal leftover missing undefined structure keyerror mustbe bad"
 
     /// Each part of an object in its names, what may be wrong with it, and how many other letters a line may have that has no context; nil for
     /// a part that other things have too. The first that fits is it.
@@ -148,6 +166,11 @@ struct ProofWords {
         ("appid rpid", sameness, .attestAppIdMismatch, 16),
         ("appid rpid relyingpartyid bundleid teamid", differs, .attestAppIdMismatch, nil),
         ("aaguid", "\(differs) neither expected", .attestEnvironmentMismatch, 14),
+        (
+            "validationcategory launchcategory", "\(differs) rejected notallowed notaccepted",
+            .attestPolicyValidationCategory, 60
+        ),
+        ("bundleversion", "\(differs) rejected notallowed", .attestPolicyBundleVersion, nil),
         ("developmentenvironment", "notallowed", .attestEnvironmentMismatch, 14),
         ("environment stage", differs, .attestEnvironmentMismatch, nil),
         ("signcount", "zero not0 equal0", .attestCounterNotZero, 14),
@@ -155,9 +178,19 @@ struct ProofWords {
         ("exceptionsinvalidcounter", "pyattest", .attestCounterNotZero, nil),
         ("counter signcount", "\(differs) greater didnot replay malicious increase", .assertCounterReplayed, nil),
         ("subjectpublickey", "equal match", .attestPublicKeyMismatch, nil),
+        ("ecerror ecpoint", "invalidform invalidencod notoncurve", .malformedPublicKey, nil),
         ("publickey", "invalid", .attestKeyIdMismatch, nil),
+        (
+            "receiptsignature pkcs7receiptsignature receiptssignature", "invalid fail verif notvalid",
+            .receiptSignatureInvalid, 20
+        ),
+        (
+            "receiptsigner receiptcertificate receiptchain", "nottrusted untrusted fail invalid",
+            .receiptChainUntrusted, nil
+        ),
+        ("receiptcreationtime receiptscreationtime receiptcreation", "older tooold stale", .receiptTooOld, 30),
         ("signature", "\(differs) doesnotverify verif fail", .assertSignatureInvalid, nil),
-        ("base64", "invalid illegal incorrect padding notavalid", .malformedBase64, nil),
+        ("base64", "invalid illegal incorrect padding notavalid mustbe", .malformedBase64, nil),
         ("padding", "incorrect", .malformedBase64, nil),
         ("fmt statementformat attestationformat", "\(differs) must unknown", .attestFormatUnknown, nil),
         ("format", "wrong isnot", .attestFormatUnknown, nil),
@@ -167,7 +200,7 @@ struct ProofWords {
         ("subcacertificate", "found", .attestChainUntrusted, 4),
         (
             "certificate chain trustanchor unknownauthority credcert intermediatecert certverify",
-            "\(differs) incompatible notchain unknown found notsigned fail build signedby any contain",
+            "\(differs) incompatible notchain unknown found notsigned fail build built partialchain signedby any contain localissuer",
             .attestChainUntrusted, nil
         ),
         ("criticalextension", "unhandled", .attestChainUntrusted, nil),
@@ -175,7 +208,7 @@ struct ProofWords {
         ("x5c certificate", unread, .malformedCertificate, nil),
         ("receiptscreationtime receiptcreationtime", "after future", .receiptFromTheFuture, 14),
         ("receipt pkcs7", unread, .malformedReceipt, nil),
-        ("cborcontent", "cbor", .malformedCBOR, nil),
+        ("cborcontent", "cbor", .malformedCBOR, 150), ("cbordecodeeof", "premature", .malformedCBOR, 150),
         ("cbor", "\(unread) fail", .malformedCBOR, nil),
         ("assertion", unread, .malformedAssertion, nil),
         ("attestation attstmt", unread, .malformedAttestation, nil),
@@ -193,7 +226,9 @@ struct ProofWords {
     private static let devices: [Row] = [
         ("invalidkey alreadyattested", deviceWords, .deviceInvalidKey),
         ("invalidinput", deviceWords, .deviceInvalidInput),
-        ("serverunavailable", deviceWords, .deviceUnavailable), ("systemfailure", deviceWords, .deviceUnknown),
+        ("serverunavailable", deviceWords, .deviceUnavailable), ("timedout timeout", "attestkey", .deviceUnavailable),
+        ("systemfailure", deviceWords, .deviceUnknown),
+        ("attestationnotsupported", "stripeattest", .deviceUnsupported),
         ("unsupported notsupported issupported doesntsupport doesnotsupport", deviceWords, .deviceUnsupported),
     ]
     private static let deviceWords = "attestkey generateassertion appintegrity appattest devicecheck dcerror appcheck"

@@ -36,6 +36,12 @@ import Vocabulary
         (Array(standard.replacing("=", with: "").utf8), "base64 without padding"),
         (Array(standard.replacing("+", with: " ").utf8), "base64 with blanks for +"),
         (Array("  \(standard)\r\n".utf8), "base64"),
+        (
+            Array(
+                standard.replacing("+", with: "&#43;").replacing("/", with: "&#x2F;").replacing("=", with: "&#61;").utf8
+            ),
+            "HTML entities, then base64"
+        ),
         (Array(hex.utf8), "hexadecimal"),
         (Array("0x\(hex.uppercased())".utf8), "hexadecimal"),
         (Array(key.map { [$0].hexadecimal() }.joined(separator: ":").utf8), "hexadecimal"),

@@ -73,14 +73,16 @@ public struct RiskScore: Sendable, Equatable {
         let marks = signals.deviceMarks.sorted()
         add(.deviceMark, 30 * marks.count, "The device is marked: \(marks.joined(separator: ", ")).")
         contributions = found.sorted { ($1.points, $0.code.rawValue) < ($0.points, $1.code.rawValue) }
-        let named: [(code: Code, name: String)] = [
-            (.metricAboveBaseline, "riskAboveBaseline"), (.category, "category"),
-        ]
-        reasons =
-            (signals.isNewKey ? ["newKey"] : [])
-            + (signals.hasOldReceipt ? ["receiptOld"] : [])
-            + named.filter { entry in found.contains { $0.code == entry.code } }.map(\.name)
-            + (signals.isRestored ? ["restored"] : [])
+        reasons = TrustReason.allCases.filter { reason in
+            switch reason {
+            case .newKey: signals.isNewKey
+            case .receiptOld: signals.hasOldReceipt
+            case .riskAboveBaseline: found.contains { $0.code == .metricAboveBaseline }
+            case .category: signals.hasCategorySurprise
+            case .restored: signals.isRestored
+            }
+        }
+        .map(\.rawValue)
     }
 }
 
