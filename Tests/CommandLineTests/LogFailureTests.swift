@@ -334,6 +334,15 @@ import Testing
         }
         let local = try await failure("http://192.168.1.5/")?["fix"] as? [String]
         #expect(local?.contains { $0.contains("> 192.168.1.5 >") } == false, "\(local ?? [])")
+        let socket = try await failure("ws://a.example:8080/s")
+        let advice = "\(socket?["fix"] ?? "") \(socket?["next"] ?? "")"
+        #expect(advice.contains("serve wss there") && advice.contains("check ws://a.example:8080/"), "\(advice)")
+        // No key is advised for what no system is known to read, and no command that refuses it.
+        let misspelled = try await failure("http://192.168.1.300/")
+        #expect(misspelled?["host"] as? String == "192.168.1.300")
+        let said = "\(misspelled?["fix"] ?? "") \(misspelled?["next"] ?? "")"
+        #expect(said.contains("four numbers from 0 to 255") && !said.contains("check http"), "\(said)")
+        #expect(!said.contains("NSExceptionDomains"), "\(said)")
     }
 
     @Test("The computer's address of Android's emulator is named also where ATS blocks it")

@@ -44,13 +44,16 @@ enum LogJudge {
                         : "."),
                 fix: ["redirect to https: the check names where the server redirects to"])
         }
+        let sentence =
+            "ATS blocked a cleartext (\(evidence.place?.secureScheme == "wss" ? "ws" : "http")) load of \(host) before anything was sent."
+        if let fault = LoadURL.addressFault(host) {
+            return LogFailure(evidence, .ats, [.cleartextBlocked], sentence, fix: ["write the host in full: \(fault)"])
+        }
         return LogFailure(
-            evidence, .ats, [.cleartextBlocked],
-            "ATS blocked a cleartext (http) load of \(host) before anything was sent.",
+            evidence, .ats, [.cleartextBlocked], sentence,
             fix: [
-                evidence.place == nil
-                    ? "load https: find the http:// URL that the app loads, the log does not name it"
-                    : "load https://\(host)/, and serve https there"
+                evidence.place.map { "load \($0.secureScheme)://\(host)/, and serve \($0.secureScheme) there" }
+                    ?? "load https: find the http:// URL that the app loads, the log does not name it"
             ]
                 + (evidence.isManagement ? [] : ["where the server cannot: \(permission(evidence.place?.host))"])
                 + emulatorHint(evidence)
