@@ -103,9 +103,9 @@ struct HostKey: Sendable, Equatable {
         }
     }
 
-    /// Whether the hosts below the key are those of a whole top-level domain: `com`, but not `local` and not `localhost` (RFC 6761).
+    /// Whether the hosts below the key are those of a whole top-level domain: `com`, but not `local` and not `lan`.
     var isTopLevel: Bool {
-        kind == .name && labelCount == 1 && !["local", "localhost"].contains(text.lowercased())
+        kind == .name && labelCount == 1 && !LocalHosts.privateDomains.contains(text.lowercased())
     }
 
     /// Whether the address or the whole range lies inside another range.

@@ -122,6 +122,14 @@ import Vocabulary
         #expect(findings.map(\.severity) == [.error] && findings.map(\.fix) == [fix], "\(findings)")
     }
 
+    @Test("A private domain is no suffix in which anyone registers names", arguments: [("lan", false), ("com", true)])
+    func privateDomains(_ key: String, _ isShared: Bool) throws {
+        let entry = "<key>NSIncludesSubdomains</key><true/><key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"
+        let result = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>\(entry)</dict></dict>")
+        #expect(result.findings.contains { $0.finding.rule == "ATS028" } == isShared, "\(key)")
+    }
+
     @Test("An address that needs no exception is to be removed, also where the app runs on systems that read none")
     func localAddresses() throws {
         for key in ["::1", "127.0.0.1", "127.0.0.0/8"] {

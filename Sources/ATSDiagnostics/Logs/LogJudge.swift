@@ -252,7 +252,7 @@ enum LogJudge {
                 fix: (LogExplanations.explanation(of: code).map { [$0.action] } ?? [])
                     + (evidence.socketError == 65
                         ? [
-                            "for a host of the local network: since macOS 15 a denied Local Network privacy looks the same"
+                            "for a host of the local network: since iOS 14 and macOS 15 a denied Local Network privacy looks the same"
                         ] : localHints(evidence, code)))
         }
         guard let first = codes.first else { return other(evidence) }
