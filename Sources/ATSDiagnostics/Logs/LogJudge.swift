@@ -497,14 +497,13 @@ enum LogJudge {
         } else if isLocal(evidence), evidence.urlError != -1200, anchors.contains(first) {
             fix.append("if the app's code is to accept it, its delegate is enough: ATS asks nothing of a local host")
         } else if isSystemTrust || anchors.contains(first) {
-            let key =
-                "\(ATSKey.exceptionDomains) > \(evidence.place == nil ? "HOST" : host) > \(ATSKey.insecureHTTPLoads) = YES"
+            let both = "its delegate and \(permission(evidence.place?.host))"
             // Under the rules of ATS the number is -1200; these are those of plain trust, where the dictionary lets code decide.
             let isPlainTrust = !isSystemTrust && evidence.urlError.map { (-1204 ... -1201).contains($0) } ?? false
             fix.append(
                 isPlainTrust
-                    ? "if the app's code is to accept it, its delegate is enough where the dictionary permits that, as the number suggests; if it does not, \(key) beside the delegate"
-                    : "if the app's code is to accept it, \(key) beside the delegate: neither helps alone")
+                    ? "if the app's code is to accept it, its delegate is enough where the dictionary permits that, as the number suggests; if it does not, \(both)"
+                    : "if the app's code is to accept it, \(both): neither helps alone")
         }
         return LogFailure(evidence, .trust, codes, judge + chain + cause, fix: fix)
     }
