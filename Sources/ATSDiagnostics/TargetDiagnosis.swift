@@ -174,6 +174,9 @@ package struct TargetDiagnosis: Sendable {
         if case .dictionary(let dictionary) = exception {
             notes += judge.inferences(under: dictionary).filter { note in !notes.contains { $0.code == note.code } }
         }
+        if let own = results.decisive, own.configuration.isAppDictionary, own.result != .pass {
+            notes += unread(own.configuration.dictionary, judge)
+        }
         return TargetReport(
             target: target.url.text,
             host: target.url.host,
@@ -193,6 +196,15 @@ package struct TargetDiagnosis: Sendable {
             notes: notes,
             instant: instant
         )
+    }
+
+    /// What the app's dictionary says in vain for the first place where the load fails.
+    private func unread(_ dictionary: ATSDictionary, _ judge: ConfigurationJudge) -> [Cause] {
+        let policy = ATSPolicy(dictionary: dictionary, profile: appProfile)
+        let failing = judge.trace?.places.first {
+            judge.judge(place: $0, dictionary: dictionary, isRedirect: false, on: appProfile).result != .pass
+        }
+        return NearMisses(policy).explaining(policy.decide(failing ?? judge.target)).unread(isFailing: true)
     }
 
     /// What would let a target load that fails under the dictionary that decides, or would lift its block at least; nil if nothing does.

@@ -71,8 +71,8 @@ struct HostKey: Sendable, Equatable {
         let address: IPAddress
         switch kind {
         case .address(let own): address = own
-        case .name where text.utf8.first.map(HostKey.isDigit) == true:
-            guard let meant = IPAddress(loosely: text) else { return nil }
+        case .name where isPartOfAddress:
+            guard let meant = IPAddress(loosely: hasTrailingDot ? String(text.dropLast()) : text) else { return nil }
             address = meant
         case .name, .block, .malformedBlock, .url: return nil
         }
@@ -86,14 +86,7 @@ struct HostKey: Sendable, Equatable {
     var labelCount: Int { text.utf8.split(separator: 0x2E).count }
 
     /// Whether the key was meant for addresses and is none: `192.168.1`, `10.*.*.*`, `10.0.0.1-20`, `192.168.1.300`.
-    var isPartOfAddress: Bool {
-        let labels = text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false)
-        guard kind == .name, usualSpelling == nil, labels.count > 1, let last = labels.last,
-            labels[0].first.map(HostKey.isDigit) == true
-        else { return false }
-        return last.elementsEqual("x".utf8)
-            || !last.isEmpty && last.allSatisfy { HostKey.isDigit($0) || $0 == 0x2A || $0 == 0x2D }
-    }
+    var isPartOfAddress: Bool { kind == .name && HostName.isMisspelledAddress(text) }
 
     /// Whether ATS requires no TLS of the host since iOS 10, or of any in the range: local names, and the addresses that Apple's own tests treat as
     /// local.
@@ -110,9 +103,9 @@ struct HostKey: Sendable, Equatable {
         }
     }
 
-    /// Whether the hosts below the key are those of a whole top-level domain: `com`, but not `local` and not `localhost` (RFC 6761).
+    /// Whether the hosts below the key are those of a whole top-level domain: `com`, but not `local` and not `lan`.
     var isTopLevel: Bool {
-        kind == .name && labelCount == 1 && !["local", "localhost"].contains(text.lowercased())
+        kind == .name && labelCount == 1 && !LocalHosts.privateDomains.contains(text.lowercased())
     }
 
     /// Whether the address or the whole range lies inside another range.

@@ -42,10 +42,12 @@ struct HostKeyFault: Sendable, Equatable {
             self =
                 host.hasUppercase
                 ? HostKeyFault("ATS007", Self.dead([.letterCase]), right: usual)
-                : HostKeyFault(
-                    "ATS009", "matches only URLs that spell the address in this way; the usual one is '\(usual)'",
-                    .warning,
-                    right: usual)
+                : host.kind == .name
+                    ? HostKeyFault("ATS009", Self.dead([.addressSpelling]), right: usual)
+                    : HostKeyFault(
+                        "ATS009", "matches only URLs that spell the address in this way; the usual one is '\(usual)'",
+                        .warning,
+                        right: usual)
             return
         }
         if host.isPartOfAddress, !isPin {
@@ -53,7 +55,7 @@ struct HostKeyFault: Sendable, Equatable {
                 "ATS009",
                 host.isWildcard
                     ? "matches no load and is never read: an asterisk matches nothing"
-                    : "matches no load and is never read: it is no address and no range, and no host name ends in a number"
+                    : "matches no load and is never read: it is no address, no range and no host name"
             )
             return
         }

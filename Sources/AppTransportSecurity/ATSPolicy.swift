@@ -84,7 +84,8 @@ public struct ATSPolicy: Sendable {
                             : "."),
                     citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
                     situation: (isOutOfReach
-                        ? Remediation.Situation.localHost : unusable.isEmpty ? nil : .unusablePins)?.rawValue))
+                        ? Remediation.Situation.localHost
+                        : !unusable.isEmpty ? .unusablePins : url.isWebSocket ? .webSocket : nil)?.rawValue))
         }
         if isOutOfReach {
             failures.append(
@@ -225,9 +226,12 @@ public struct ATSPolicy: Sendable {
         }
         let obeysLegacyKeys = profile.facts.readsLegacyKeys
         let maySayUnread = !obeysLegacyKeys.value && obeysLegacyKeys.basis != .unknown
-        notes += dictionary.remarks.filter {
+        let remarks = dictionary.remarks.filter {
             isRelevant($0.subject, to: url, match) && (maySayUnread || !$0.isAboutLegacyKey)
-        }.map(\.cause)
+        }
+        // What is about the host itself is closer than the keys of the whole app.
+        notes += (remarks.filter { $0.subject != .dictionary } + remarks.filter { $0.subject == .dictionary }).map(
+            \.cause)
         if !decision.legacyDoubts.isEmpty {
             notes.append(
                 Cause(

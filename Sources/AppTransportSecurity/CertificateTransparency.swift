@@ -158,7 +158,10 @@ enum TransparencyEvaluation {
                 return ([Cause(.ctMissing, sentence, citation: citation)], [])
             }
             let sentence =
-                "Certificate Transparency is required here: \(counted). Without --ct-log-list nothing is judged."
+                lists.allSatisfy { $0.1.isEmpty }
+                ? "Certificate Transparency is required here, and the chain brings no timestamp: \(counted). The load fails (\(Code.ctMissing)) unless "
+                    + "the server sends timestamps in the handshake."
+                : "Certificate Transparency is required here: \(counted). Without --ct-log-list nothing is judged."
             return ([], [Cause(.noteCTNotJudged, sentence, citation: citation, kind: .note)])
         }
         let judged = JudgedTimestamps(lists, facts.chain, at: instant, logs)

@@ -25,12 +25,12 @@ package enum ExceptionLadder {
     }()
 
     /// The key by which a dictionary names a host: its own name, but the whole range for an address of carrier NAT and of VPNs, since those
-    /// change.
+    /// change, and a range of one for an address in another spelling than the usual one, since a single address is compared as text.
     package static func key(for host: String, on profile: OSProfile) -> String {
-        guard profile.readsAddressKeys.value, let address = IPAddress(host), LocalHosts.isShared(address) else {
-            return host
-        }
-        return LocalHosts.sharedRange
+        guard profile.readsAddressKeys.value, let address = IPAddress(host) else { return host }
+        if LocalHosts.isShared(address) { return LocalHosts.sharedRange }
+        let usual = address.canonicalText
+        return usual.hasSameBytes(as: host) ? host : "\(usual)/\(address.bytes.count * 8)"
     }
 
     /// Dictionaries that loosen more and more for the host of a URL, least exposure first, and then for the whole app.

@@ -118,8 +118,9 @@ package enum LocalHosts {
         return isLocalName(name) || privateDomains.contains(where: name.isSameOrBelow)
     }
 
-    private static let privateDomains = [
-        "localhost", "test", "home.arpa", "intranet", "internal", "private", "corp", "home", "lan",
+    /// Such names, with all below them.
+    package static let privateDomains = [
+        "local", "localhost", "test", "home.arpa", "intranet", "internal", "private", "corp", "home", "lan",
     ]
 
     /// Whether an address is of the local network.

@@ -21,9 +21,25 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
 
     /// Takes a URL apart. A text without a scheme is read as `https`.
     ///
-    /// - Throws: `MalformedInput` with code `malformed.url` for other schemes, for a missing or impossible host, a port
-    ///   outside 1 to 65535, control characters, and texts over 8,192 bytes.
+    /// - Throws: `MalformedInput` with code `malformed.url` for other schemes, for a missing or impossible host, an address that is not written as
+    ///   one, a port outside 1 to 65535, control characters, and texts over 8,192 bytes.
     public init(_ text: String) throws(MalformedInput) {
+        try self.init(logged: text)
+        if let fault = LoadURL.addressFault(host) {
+            throw MalformedInput(code: .malformedURL, quoting: self.text, reason: fault)
+        }
+    }
+
+    /// What is wrong with a host that seems to be an address; nil if nothing is.
+    package static func addressFault(_ host: String) -> String? {
+        guard HostName.isMisspelledAddress(host) else { return nil }
+        return
+            "'\(host.terminalSafe(limit: 80))' is neither an address (four numbers from 0 to 255, none with a leading zero) nor a host name; "
+            + "what Apple's systems make of it is not documented"
+    }
+
+    /// The same of what a log says was loaded, whatever a system makes of the host.
+    package init(logged text: String) throws(MalformedInput) {
         func malformed(_ reason: String) -> MalformedInput {
             MalformedInput(code: .malformedURL, quoting: LoadURL.withoutUser(text), reason: reason)
         }
@@ -83,6 +99,12 @@ public struct LoadURL: Hashable, Sendable, CustomStringConvertible {
 
     /// Whether the scheme carries TLS.
     package var isSecure: Bool { scheme == "https" || scheme == "wss" }
+
+    /// Whether a WebSocket is opened.
+    package var isWebSocket: Bool { scheme == "ws" || scheme == "wss" }
+
+    /// The scheme of the same load over TLS.
+    package var secureScheme: String { isWebSocket ? "wss" : "https" }
 
     /// The host as it appears in a URL: an IPv6 address in brackets.
     package var bracketedHost: String { HostPort.text(host: host, port: nil) }

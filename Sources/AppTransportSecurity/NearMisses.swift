@@ -183,7 +183,7 @@ package struct NearMisses: Sendable {
                 reasons.append(.zone)
                 rest = rest[..<zone]
             }
-            if let address = IPAddress(rest) {
+            if let address = IPAddress(loosely: String(rest)) {
                 let usual = address.canonicalText
                 if !usual.hasSameBytes(as: rest) {
                     reasons.append(usual.hasSameBytes(as: rest.lowercased()) ? .letterCase : .addressSpelling)
@@ -203,7 +203,7 @@ package struct NearMisses: Sendable {
             reasons.append(.leadingDot)
             rest = Substring(rest.utf8.dropFirst())
         }
-        guard let ascii = HostName.ascii(String(rest)) else { return nil }
+        guard let ascii = HostName.ascii(String(rest)), !HostName.isMisspelledAddress(ascii) else { return nil }
         if !rest.utf8.allSatisfy({ $0 < 0x80 }) {
             reasons.append(.international(ascii))
         } else if !ascii.hasSameBytes(as: rest) {

@@ -100,6 +100,8 @@ package struct Remediation: Sendable {
         case unsupportedMinimum = "unsupported-minimum"
         /// No public CA issues for the host.
         case privateHost = "private-host"
+        /// A WebSocket without TLS.
+        case webSocket = "web-socket"
     }
 
     private static let special: [Situation: Remediation] = [
@@ -170,5 +172,6 @@ package struct Remediation: Sendable {
         .privateHost: .init(
             "issue the certificate from a CA of your own and install its root on the devices: no public CA issues for this host",
             setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
+        .webSocket: .init("serve wss", exception: .insecureHTTPLoads),
     ]
 }

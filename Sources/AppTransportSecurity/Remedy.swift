@@ -204,10 +204,13 @@ package enum AppTrust {
     }
 
     /// The same about a cause in general; nil for causes that no code of an app lifts.
-    package static func sentence(about code: Code) -> String? {
-        let cause = Cause(code, "")
-        guard isAdvised([cause]) else { return nil }
-        return sentence(keys: "\(ATSKey.insecureHTTPLoads) = true in the host's entry", after: [cause])
+    package static func sentence(about code: Code) -> String? { sentence(about: [Cause(code, "")]) }
+
+    /// The same about all causes of a load whose dictionary is not known.
+    package static func sentence(about causes: [Cause]) -> String? {
+        let causes = causes.filter { $0.code != .trustNeedsDelegate }
+        guard !causes.isEmpty, isAdvised(causes) else { return nil }
+        return sentence(keys: "\(ATSKey.insecureHTTPLoads) = true in the host's entry", after: causes)
             + " At an address or a local host, where ATS asks nothing of certificates, the delegate alone is enough."
     }
 }

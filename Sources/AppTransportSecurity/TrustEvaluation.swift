@@ -306,7 +306,11 @@ struct TrustEvaluation {
             ]
         case .noNames:
             return [
-                trust(.trustNoSubjectAlternativeName, "The certificate has no subject alternative name."),
+                trust(
+                    .trustNoSubjectAlternativeName,
+                    leaf.alternativeNames == nil
+                        ? "The certificate has no subject alternative name."
+                        : "The subject alternative name of the certificate has neither a DNS name nor an IP address."),
                 trust(.trustWrongHost, "The certificate does not name \(host)."),
             ]
         case .otherNames(let names):

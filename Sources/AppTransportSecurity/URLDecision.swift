@@ -99,6 +99,18 @@ public struct URLDecision: Sendable {
     var nearMisses: [Cause] = []
     /// What is worth knowing and decides nothing.
     package var notes: [Cause] { policy.notes(on: self) + nearMisses }
+    /// Those of them on what the dictionary says in vain: what is never read as it stands is a mistake for sure, an entry that almost matches is
+    /// probably one, and an unknown key may be the reason of a load that fails.
+    package func unread(isFailing: Bool) -> [Cause] {
+        let notes = notes
+        return URLDecision.unreadCodes.filter { isFailing || $0 != .dictionaryUnknownKey }
+            .flatMap { code in notes.filter { $0.code == code } }
+    }
+
+    /// The codes of such notes.
+    package static let unreadCodes: [Code] = [
+        .dictionaryWrongType, .dictionaryNested, .dictionaryBadValue, .noteEntryAlmostMatches, .dictionaryUnknownKey,
+    ]
     /// The reasons, first cause first; notes last.
     public var because: [Cause] { failures + [ruling.cause] + notes }
 }

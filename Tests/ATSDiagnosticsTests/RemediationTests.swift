@@ -5,6 +5,7 @@ import AppTransportSecurity
 import Testing
 import Vocabulary
 
+@testable import ATSClient
 @testable import ATSDiagnostics
 
 @Suite struct RemediationTests {
@@ -22,5 +23,15 @@ import Vocabulary
 
     @Test func nothingToFixGivesNoSnippet() {
         #expect(NginxSnippet.text(for: [Cause("ats.net.refused", "")], host: "a", port: 443) == nil)
+    }
+
+    @Test(
+        "The summary of the proxy names the app's own code where that lets a server through, and only there",
+        arguments: [("ats.trust.self-signed", true), ("ats.tls.no-common-group", false), ("ats.trust.revoked", false)])
+    func whatNoExceptionAloneLetsThrough(_ code: String, _ isHelped: Bool) {
+        var host = ProxySummary.Host(host: "a.example", port: 443, isSecure: true)
+        host.causes = [Cause(Code(rawValue: code), "")]
+        let summary = ProxySummary(hosts: [host], dictionary: ATSDictionary(), impossible: ["a.example:443"])
+        #expect(ProxyReport.text(summary).contains("your delegate") == isHelped)
     }
 }

@@ -99,7 +99,10 @@ import Vocabulary
 
     @Test(
         "A part of an address is no range, and permits nothing",
-        arguments: ["192.168.1", "192.168.*.*", "10.*", "192.168.1.300", "192.168.1.1-192.168.1.20", "192.168.1.x"])
+        arguments: [
+            "192.168.1", "192.168.*.*", "10.*", "192.168.1.300", "192.168.1.1-192.168.1.20", "192.168.1.x", "127.1",
+            "0x7f.1", "2130706433",
+        ])
     func partsOfAddresses(_ key: String) throws {
         let findings = try Self.openTo(key)
         #expect(findings.map(\.rule) == ["ATS009"], "\(findings)")
@@ -117,6 +120,14 @@ import Vocabulary
     func keysWithColons(_ key: String, _ fix: String) throws {
         let findings = try Self.openTo(key)
         #expect(findings.map(\.severity) == [.error] && findings.map(\.fix) == [fix], "\(findings)")
+    }
+
+    @Test("A private domain is no suffix in which anyone registers names", arguments: [("lan", false), ("com", true)])
+    func privateDomains(_ key: String, _ isShared: Bool) throws {
+        let entry = "<key>NSIncludesSubdomains</key><true/><key>NSExceptionAllowsInsecureHTTPLoads</key><true/>"
+        let result = try LintFixtures.lint(
+            ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>\(entry)</dict></dict>")
+        #expect(result.findings.contains { $0.finding.rule == "ATS028" } == isShared, "\(key)")
     }
 
     @Test("An address that needs no exception is to be removed, also where the app runs on systems that read none")
@@ -232,7 +243,7 @@ import Vocabulary
         let decision = ATSPolicy(dictionary: ATSDictionary(ats), profile: .standard).decide(url)
         #expect((decision.verdict == .allowed) == matches)
         // What no URL reaches is not called allowed; App Review sees the key all the same.
-        let isDead = rules == ["ATS007"]
+        let isDead = rules == ["ATS007"] || key == "198.051.100.5"
         #expect(result.findings.contains { $0.rules == ["ATS015", "ATS017"] } == !isDead)
         #expect(result.reviewTriggers == ["NSExceptionAllowsInsecureHTTPLoads"])
     }

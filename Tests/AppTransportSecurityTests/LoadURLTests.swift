@@ -42,6 +42,9 @@ struct LoadURLTests {
             "https://[::1/", "https://[1.2.3.4]/",
             "https://[::1]x/", "https://a..b/", "https://\u{7}a/", "https://ex%41mple/",
             String(repeating: "a", count: 9000), "https://./", "://x",
+            // Addresses that are written as none, of which no source says what Apple's loaders make.
+            "http://192.168.1.300/", "127.1", "http://0x7f.1/", "http://2130706433/", "http://010.1.1.1/",
+            "https://1.2.3.4./", "http://192.168.1.x:8080/", "ws://1.2.3.4.5/",
         ]
     )
     func refused(text: String) {

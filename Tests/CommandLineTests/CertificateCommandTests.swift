@@ -185,8 +185,14 @@ import Testing
         let ofSystem = try small.run(anchor: "--roots").answer
         #expect(ofSystem?.verdict == "fail" && ofSystem?.because.map(\.code) == ["ats.trust.weak-key"])
         let installed = try small.run()
-        #expect(installed.status == 1 && installed.answer?.verdict == "fail")
+        #expect(installed.status == 2 && installed.answer?.verdict == "undetermined")
         #expect(installed.answer?.because.map(\.code) == ["ats.trust.weak-key"])
+        let mailOnly = try Chain(
+            server: TestCertification.server.filter { !$0.hasPrefix("subjectAltName") } + [
+                "subjectAltName=email:a@b.example"
+            ])
+        let unnamed = try mailOnly.run("--host", "a.example").answer?.because
+        #expect(unnamed?.first?.message.contains("neither a DNS name nor an IP address") == true, "\(unnamed ?? [])")
         let expired = try small.run("--at", "2101-01-01T00:00:00Z").answer
         #expect(expired?.verdict == "fail" && expired?.because.first?.code == "ats.trust.expired")
     }

@@ -79,6 +79,34 @@ import Testing
         }
     }
 
+    @Test("The mistake in the entry of the host comes before one in the keys of the whole app")
+    func theHostsOwnMistakeIsFirst() throws {
+        let switches =
+            #"{"NSAllowsArbitraryLoads":"YES","NSExceptionDomains":{"a.example":{"NSExceptionAllowsInsecureHTTPLoads":"YES"}}}"#
+        try Self.dictionary(switches) { path in
+            let run = try ProgramRun(["ats", "explain", "http://a.example/", "--ats-json", path])
+            #expect(run.output.contains("NSExceptionAllowsInsecureHTTPLoads is a string"), "\(run.output)")
+        }
+    }
+
+    @Test("The key for an address in an unusual spelling is one that matches it, and that lint has nothing against")
+    func unusualAddresses() throws {
+        let run = try ProgramRun(["ats", "explain", "http://[2001:db8:0:0::5]/"])
+        let key = "NSExceptionDomains.2001:db8::5/128.NSExceptionAllowsInsecureHTTPLoads"
+        #expect(run.output.contains(key), "\(run.output)")
+        try Self.dictionary(
+            #"{"NSExceptionDomains":{"2001:db8::5/128":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#
+        ) { path in
+            let allowed = try ProgramRun(["ats", "explain", "http://[2001:db8:0:0::5]/", "--ats-json", path])
+            #expect(allowed.status == 0, "\(allowed.output)")
+        }
+    }
+
+    @Test("A WebSocket is served over wss") func webSockets() throws {
+        let run = try ProgramRun(["ats", "explain", "ws://a.example/"])
+        #expect(run.status == 1 && run.output.contains("serve wss; or"), "\(run.output)")
+    }
+
     @Test("Where sources contradict each other about a key, the verdict is undetermined and names them")
     func disputedKey() throws {
         let entry = #"{"NSExceptionDomains":{"shop.example":{"NSRequiresCertificateTransparency":true}}}"#

@@ -89,6 +89,34 @@ struct FetchCommandTests {
         #expect(expired["result"] as? String == "refused")
     }
 
+    @Test("What the dictionary says in vain is said where the load fails, by check and fetch in the words of explain")
+    func switchesInVain() throws {
+        let servers = try #require(LoopbackServers.shared)
+        let folder = try TemporaryDirectory()
+        for (kind, key, value, words) in [
+            ("plain-http", "NSExceptionAllowsInsecureHTTPLoads", #""YES""#, "is a string, not a boolean"),
+            ("tls12-only", "NSExceptionMinimumTLSVersion", #""1.3""#, ""),
+            ("tls11-only", "NSExceptionMinimumTLSVersion", #""1.0""#, #"is "1.0", not TLSv1.0"#),
+            (
+                "suite-static-aes128-gcm-sha256", "NSExceptionRequireForwardSecrecy", "false",
+                "is not one that the system"
+            ),
+        ] {
+            let ats = #"{"NSExceptionDomains":{"api.example.com":{"\#(key)":\#(value)}}}"#
+            try Data(#"{"expo":{"ios":{"infoPlist":{"NSAppTransportSecurity":\#(ats)}}}}"#.utf8)
+                .write(to: URL(fileURLWithPath: folder.path("app.json")))
+            var check = ["ats", "check", try servers.server(kind).url, "--ca-file", servers.authority]
+            check += ["--info-plist", folder.path("app.json")]
+            for entry in servers.resolveEntries { check += ["--resolve", entry] }
+            let fetch = try Self.fetch(kind, dictionary: ats)
+            for text in [try ProgramRun(check).output, fetch.errors] {
+                let isSaid = text.split(whereSeparator: \.isWhitespace).joined(separator: " ").contains(
+                    "\(key) \(words)")
+                #expect(isSaid == !words.isEmpty, "\(kind): \(text)")
+            }
+        }
+    }
+
     @Test("A server that only asks for a client certificate is noted in both forms, in every version of TLS")
     func clientCertificateIsAskedFor() throws {
         for os in ["macos26", "ios9"] {

@@ -292,6 +292,8 @@ import Testing
     }
 
     @Test func flutterReadsTheDictionaryByItself() throws {
+        let socket = "SocketException: Insecure socket connections are disallowed by platform: a.example"
+        #expect(try ProgramRun(["ats", "log", "-"], input: socket + "\n").output.hasPrefix("a.example: "))
         let dart = "Bad state: Insecure HTTP is not allowed by platform: http://a.example/"
         let android = "Cleartext HTTP traffic to a.example not permitted"
         for (line, isOther) in [(dart, false), (android, true)] {
@@ -334,6 +336,15 @@ import Testing
         }
         let local = try await failure("http://192.168.1.5/")?["fix"] as? [String]
         #expect(local?.contains { $0.contains("> 192.168.1.5 >") } == false, "\(local ?? [])")
+        let socket = try await failure("ws://a.example:8080/s")
+        let advice = "\(socket?["fix"] ?? "") \(socket?["next"] ?? "")"
+        #expect(advice.contains("serve wss there") && advice.contains("check ws://a.example:8080/"), "\(advice)")
+        // No key is advised for what no system is known to read, and no command that refuses it.
+        let misspelled = try await failure("http://192.168.1.300/")
+        #expect(misspelled?["host"] as? String == "192.168.1.300")
+        let said = "\(misspelled?["fix"] ?? "") \(misspelled?["next"] ?? "")"
+        #expect(said.contains("four numbers from 0 to 255") && !said.contains("check http"), "\(said)")
+        #expect(!said.contains("NSExceptionDomains"), "\(said)")
     }
 
     @Test("The computer's address of Android's emulator is named also where ATS blocks it")
@@ -352,6 +363,16 @@ import Testing
             Error Domain=NSURLErrorDomain Code=-1022 "x" UserInfo={NSErrorFailingURLKey=http://plain.example/}
             """)
         #expect(summary(found) == ["plain.example ats ats.cleartext.blocked"], "\(found)")
+    }
+
+    @Test("What React Native says of its server is not another failure beside the block of ATS that it is about")
+    func theServerOfReactNative() async throws {
+        let found = try await failures(
+            """
+            App Transport Security has blocked a cleartext HTTP (http://) resource load since it is insecure.
+            Could not connect to development server.
+            """)
+        #expect(summary(found) == ["- ats ats.cleartext.blocked"], "\(found)")
     }
 
     @Test("Of several things that Security names none is left out, and a root that is not trusted decides")
@@ -428,7 +449,7 @@ import Testing
     func codeWherePlainTrustRefuses() throws {
         for (number, stream, sentence) in [
             (-1202, -9813, "delegate is enough where the dictionary permits that"),
-            (-1200, -9802, "beside the delegate: neither helps alone"),
+            (-1200, -9802, ": neither helps alone"),
         ] {
             let line =
                 "Error Domain=NSURLErrorDomain Code=\(number) \"x\" UserInfo={NSErrorFailingURLKey=https://a.example/, _kCFStreamErrorCodeKey=\(stream)}"
@@ -436,6 +457,27 @@ import Testing
             #expect(
                 run.output.contains(sentence) && run.output.contains("a.example > NSExceptionAllows"), "\(run.output)")
         }
+        // The key is the one that check and lint name.
+        for (host, key) in [
+            ("100.64.1.2", "NSExceptionDomains > 100.64.0.0/10 >"), ("nas.local", "NSAllowsLocalNetworking"),
+        ] {
+            let line =
+                "Error Domain=NSURLErrorDomain Code=-1200 \"x\" UserInfo={NSErrorFailingURLKey=https://\(host)/, _kCFStreamErrorCodeKey=-9802}"
+            let run = try ProgramRun(["ats", "log", "-", "--format", "json"], input: line)
+            #expect(run.output.contains("its delegate and \(key)"), "\(run.output)")
+        }
+    }
+
+    @Test(
+        "A transcript names the exception that it tried",
+        arguments: [
+            ("TLSv1.0", "NSExceptionMinimumTLSVersion = TLSv1.0"),
+            ("Disabling Perfect Forward Secrecy", "NSExceptionRequiresForwardSecrecy = NO"),
+        ])
+    func aTranscriptNamesTheException(_ row: String, _ key: String) async throws {
+        let found = try await failures(Self.transcript(["Allow All Loads", row]))
+        let fix = found.first?["fix"] as? [String] ?? []
+        #expect(fix.contains { $0.contains(key) }, "\(found)")
     }
 
     @Test func aTranscriptThatPassesIsHealth() throws {

@@ -73,10 +73,7 @@ package struct LogFailure: Sendable {
     ) {
         let place = evidence.place
         (host, port) = (place?.host, place?.port)
-        check = place.map {
-            LogPlace.check(
-                $0.host, port: $0.port, isSecure: $0.isSecure, isHardened: evidence.sentence?.isHardened == true)
-        }
+        check = place?.check(isHardened: evidence.sentence?.isHardened == true)
         self.kind = kind
         because = codes.enumerated().map { index, code in
             Cause(code, index == 0 ? sentence : LogExplanations.explanation(of: code)?.meaning ?? code.rawValue)

@@ -111,6 +111,10 @@ struct LogJoiner: Sendable {
         if kept.contains(where: { $0.kind == .notApple && !isOutermost($0) }) {
             kept.removeAll { $0.host == nil && isOutermost($0) }
         }
+        // React Native says the same whatever keeps it from its server.
+        if kept.contains(where: { $0.because.first?.code == .cleartextBlocked }) {
+            kept.removeAll { $0.host == nil && $0.quote.contains("Could not connect to development server") }
+        }
         // What says less is about a load that another line said more of: of the same host, or without a host and of one host only.
         for index in kept.indices.reversed() {
             let weak = kept[index]

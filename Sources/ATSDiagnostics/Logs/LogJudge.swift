@@ -44,13 +44,16 @@ enum LogJudge {
                         : "."),
                 fix: ["redirect to https: the check names where the server redirects to"])
         }
+        let sentence =
+            "ATS blocked a cleartext (\(evidence.place?.secureScheme == "wss" ? "ws" : "http")) load of \(host) before anything was sent."
+        if let fault = LoadURL.addressFault(host) {
+            return LogFailure(evidence, .ats, [.cleartextBlocked], sentence, fix: ["write the host in full: \(fault)"])
+        }
         return LogFailure(
-            evidence, .ats, [.cleartextBlocked],
-            "ATS blocked a cleartext (http) load of \(host) before anything was sent.",
+            evidence, .ats, [.cleartextBlocked], sentence,
             fix: [
-                evidence.place == nil
-                    ? "load https: find the http:// URL that the app loads, the log does not name it"
-                    : "load https://\(host)/, and serve https there"
+                evidence.place.map { "load \($0.secureScheme)://\(host)/, and serve \($0.secureScheme) there" }
+                    ?? "load https: find the http:// URL that the app loads, the log does not name it"
             ]
                 + (evidence.isManagement ? [] : ["where the server cannot: \(permission(evidence.place?.host))"])
                 + emulatorHint(evidence)
@@ -249,7 +252,7 @@ enum LogJudge {
                 fix: (LogExplanations.explanation(of: code).map { [$0.action] } ?? [])
                     + (evidence.socketError == 65
                         ? [
-                            "for a host of the local network: since macOS 15 a denied Local Network privacy looks the same"
+                            "for a host of the local network: since iOS 14 and macOS 15 a denied Local Network privacy looks the same"
                         ] : localHints(evidence, code)))
         }
         guard let first = codes.first else { return other(evidence) }
@@ -494,14 +497,13 @@ enum LogJudge {
         } else if isLocal(evidence), evidence.urlError != -1200, anchors.contains(first) {
             fix.append("if the app's code is to accept it, its delegate is enough: ATS asks nothing of a local host")
         } else if isSystemTrust || anchors.contains(first) {
-            let key =
-                "\(ATSKey.exceptionDomains) > \(evidence.place == nil ? "HOST" : host) > \(ATSKey.insecureHTTPLoads) = YES"
+            let both = "its delegate and \(permission(evidence.place?.host))"
             // Under the rules of ATS the number is -1200; these are those of plain trust, where the dictionary lets code decide.
             let isPlainTrust = !isSystemTrust && evidence.urlError.map { (-1204 ... -1201).contains($0) } ?? false
             fix.append(
                 isPlainTrust
-                    ? "if the app's code is to accept it, its delegate is enough where the dictionary permits that, as the number suggests; if it does not, \(key) beside the delegate"
-                    : "if the app's code is to accept it, \(key) beside the delegate: neither helps alone")
+                    ? "if the app's code is to accept it, its delegate is enough where the dictionary permits that, as the number suggests; if it does not, \(both)"
+                    : "if the app's code is to accept it, \(both): neither helps alone")
         }
         return LogFailure(evidence, .trust, codes, judge + chain + cause, fix: fix)
     }

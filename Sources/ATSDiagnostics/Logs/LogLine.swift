@@ -118,6 +118,8 @@ struct LogPlace: Hashable {
     let host: String
     let port: Int?
     var isSecure: Bool
+    /// The scheme of a load over TLS.
+    let secureScheme: String
     /// Whether the line gave no URL.
     let isGuessedSecure: Bool
 
@@ -125,24 +127,24 @@ struct LogPlace: Hashable {
     init?(url: ArraySlice<UInt8>) {
         // A text that was translated has blanks in its addresses: `https: //a.example/`.
         guard url.count <= 8192, url.contains("://".utf8),
-            let load = try? LoadURL(String(decoding: url, as: UTF8.self)),
-            load.scheme == "https" || load.scheme == "http" || load.scheme == "wss" || load.scheme == "ws",
-            !LogPlace.isTakenOut(load.host)
+            let load = try? LoadURL(logged: String(decoding: url, as: UTF8.self)), !LogPlace.isTakenOut(load.host)
         else { return nil }
         host = load.host
         port = load.port
         isSecure = load.isSecure
+        secureScheme = load.secureScheme
         isGuessedSecure = false
     }
 
     /// A host that stands alone.
     init?(host: ArraySlice<UInt8>) {
-        guard host.count <= 255, let load = try? LoadURL("https://" + String(decoding: host, as: UTF8.self)),
+        guard host.count <= 255, let load = try? LoadURL(logged: "https://" + String(decoding: host, as: UTF8.self)),
             load.pathAndQuery == "/", !LogPlace.isTakenOut(load.host)
         else { return nil }
         self.host = load.host
         port = load.port
         isSecure = true
+        secureScheme = load.secureScheme
         isGuessedSecure = true
     }
 
@@ -161,10 +163,11 @@ struct LogPlace: Hashable {
             || labels.contains { isOne($0, of: ["redacted", "masked"]) }
     }
 
-    /// The command that finds out more about a host.
-    static func check(_ host: String, port: Int?, isSecure: Bool, isHardened: Bool) -> String {
-        let url = "\(isSecure ? "https" : "http")://\(HostPort.text(host: host, port: port))/"
-        return "sealward ats check \(url)\(isHardened ? " --for managed" : "")"
+    /// The command that finds out more about the host; nil if there is none for a host like this.
+    func check(isHardened: Bool) -> String? {
+        let scheme = isSecure ? secureScheme : String(secureScheme.dropLast())
+        guard let url = try? LoadURL("\(scheme)://\(HostPort.text(host: host, port: port))/") else { return nil }
+        return "sealward ats check \(url.text)\(isHardened ? " --for managed" : "")"
     }
 }
 

@@ -348,7 +348,7 @@ extension Scan {
         "connect to ", "TLS connection to ", "SSL connection to ", "communication to ", "(sni: ",
         "verification error for ",
         "(Host: ", "(host='", "host: ", "hostname: ", "traffic to ", "altnames: Host: ", "for host ",
-        "not known (",
+        "not known (", "disallowed by platform: ",
         "refused (", "established, see inner exception. (",
     ]
 }

@@ -153,18 +153,25 @@ extension NSCurlReader {
         func first(_ suffix: String) -> String? {
             versions.first { version in passed.contains { $0.hasSameBytes(as: version + suffix) } }
         }
+        // What a row tried is an exception that helps, on the system that it was tried on.
+        func fixes(_ code: Code, _ key: String) -> [String] {
+            [LogExplanations.action(of: code, at: place?.host)].compactMap(\.self)
+                + [
+                    "where the server cannot: \(ATSKey.exceptionDomains) > \(place?.host ?? "HOST") > \(key), with which nscurl loads it"
+                ]
+        }
         let withoutSecrecy = passed.contains { $0.hasSameBytes(as: "Disabling Perfect Forward Secrecy") }
         if let version = first(""), version != "TLSv1.3" {
             return LogFailure(
                 evidence, .tls, [.tlsVersionTooLow],
-                "\(host) speaks \(spoken(version)) only: that row passes, and those of newer versions and of the default rules fail."
-            )
+                "\(host) speaks \(spoken(version)) only: that row passes, and those of newer versions and of the default rules fail.",
+                fix: fixes(.tlsVersionTooLow, "\(ATSKey.minimumTLSVersion) = \(version)"))
         }
         if withoutSecrecy {
             return LogFailure(
                 evidence, .tls, [.tlsNoForwardSecrecy],
-                "\(host) has no cipher suite with forward secrecy: the row that asks for none passes, the default rules fail."
-            )
+                "\(host) has no cipher suite with forward secrecy: the row that asks for none passes, the default rules fail.",
+                fix: fixes(.tlsNoForwardSecrecy, "\(ATSKey.forwardSecrecy) = NO"))
         }
         if let version = first(" with PFS disabled") {
             return LogFailure(

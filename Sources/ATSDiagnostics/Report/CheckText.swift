@@ -42,7 +42,10 @@ package struct CheckText: Sendable {
         }
         lines += errors(decisive)
         if report.systems.isEmpty { lines += report.advice.flatMap { advice($0, report) } }
-        if let secure = report.secure { lines.append(detail("https", CheckText.words(secure))) }
+        if let secure = report.secure {
+            let scheme = (try? LoadURL(report.target))?.secureScheme ?? "https"
+            lines.append(detail(scheme, CheckText.words(secure, over: scheme)))
+        }
         for warning in report.warnings { lines.append(detail("note", warning.message)) }
         if verbose {
             for note in report.notes where !report.warnings.contains(note) {
@@ -111,12 +114,12 @@ package struct CheckText: Sendable {
     }
 
     /// How a cleartext target would fare over TLS.
-    private static func words(_ secure: ConfigurationResult) -> String {
+    private static func words(_ secure: ConfigurationResult, over scheme: String) -> String {
         let cause = secure.because.first.map { " (\($0.code): \($0.message))" } ?? ""
         switch secure.result {
-        case .pass: return "the same host loads over https"
-        case .fail: return "over https the load fails as well\(cause)"
-        case .undetermined: return "whether the host loads over https could not be determined\(cause)"
+        case .pass: return "the same host loads over \(scheme)"
+        case .fail: return "over \(scheme) the load fails as well\(cause)"
+        case .undetermined: return "whether the host loads over \(scheme) could not be determined\(cause)"
         }
     }
 
@@ -129,13 +132,13 @@ package struct CheckText: Sendable {
 
     /// `host`, or `host:port` if the port is not 443; a cleartext target keeps its scheme.
     package static func shortName(_ report: TargetReport) -> String {
-        shortName(host: report.host, port: report.port, isSecure: report.secure == nil)
+        (try? LoadURL(report.target)).map(shortName) ?? report.host
     }
 
-    /// `host`, or `host:port` if the port is not the scheme's own.
-    package static func shortName(host: String, port: Int, isSecure: Bool = true) -> String {
-        let isUsual = port == (isSecure ? 443 : 80)
-        return (isSecure ? "" : "http://") + HostPort.text(host: host, port: isUsual ? nil : port)
+    package static func shortName(_ url: LoadURL) -> String {
+        let isUsual = url.effectivePort == (url.isSecure ? 443 : 80)
+        return (url.isSecure ? "" : url.scheme + "://")
+            + HostPort.text(host: url.host, port: isUsual ? nil : url.effectivePort)
     }
 
     private func detail(_ label: String, _ text: String) -> String {

@@ -135,14 +135,11 @@ package enum ExplainReport {
         for fix in fixes(decision) { lines.append("    fix       \(fix)") }
         if detail == .least {
             if sources.isEmpty, let error = decision.error { lines.append("    error     \(error.number)") }
-            // A key that is never read as it stands is a mistake for sure; an entry that almost matches is probably one.
-            let first: [Code] =
-                [.dictionaryWrongType, .noteEntryAlmostMatches]
-                + (decision.verdict == .blocked ? [.dictionaryUnknownKey] : [])
-            for code in first { because(decision.notes.filter { $0.code == code }) }
+            let unread = decision.unread(isFailing: decision.verdict == .blocked)
+            because(unread)
             because(decision.failures)
             if decision.applies, decision.verdict != .blocked { lines.append("    needs     \(needs(decision))") }
-            because(decision.notes.filter { !first.contains($0.code) })
+            because(decision.notes.filter { !unread.contains($0) })
             return lines
         }
         because(decision.because.prefix(detail == .all ? decision.because.count : max(1, decision.failures.count)))

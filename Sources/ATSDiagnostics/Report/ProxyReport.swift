@@ -54,7 +54,12 @@ package enum ProxyReport {
         if summary.hosts.isEmpty { return "Nothing passed through the proxy.\n" }
         lines.append("The smallest NSAppTransportSecurity dictionary that lets these hosts load:")
         lines.append(summary.dictionary.propertyListValue.json.rendered())
-        for host in summary.impossible { lines.append("No exception alone lets \(host.terminalSafe) load.") }
+        for name in summary.impossible {
+            let causes =
+                summary.hosts.first { $0.isSecure && "\($0.host):\($0.port)".hasSameBytes(as: name) }?.causes ?? []
+            let code = AppTrust.sentence(about: causes).map { " \($0)" } ?? ""
+            lines.append("No exception alone lets \(name.terminalSafe) load.\(code)")
+        }
         return lines.joined(separator: "\n") + "\n"
     }
 }

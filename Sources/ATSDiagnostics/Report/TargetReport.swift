@@ -68,18 +68,19 @@ public struct TargetReport: Sendable {
 
     /// What every form says whatever else it shows: intermediates that were fetched, because other clients do not fetch them, and what
     /// the verdict or the proposal rests on that was inferred and not measured; certificates that expire soon, which
-    /// somebody asked for; and what apps may trip over though the load passes.
+    /// somebody asked for; what apps may trip over though the load passes; and what the dictionary says in vain where it fails.
     public var warnings: [Cause] {
         let noted = notes + (decisive?.notes ?? []) + (secure?.notes ?? [])
-        var seen: Set<UTF8Key> = []
+        var seen = Set((decisive?.because ?? []).map { UTF8Key($0.message) })
         // The note is about servers that go on without one.
         let isDemanded = decisive?.because.contains { $0.code == .tlsClientCertificateRequired && $0.situation == nil }
+        let unread = decisive?.result == .pass ? [] : URLDecision.unreadCodes
         return noted.filter {
             (isDemanded != true || $0.code != .noteClientCertificateRequested)
-                && [
+                && ([
                     .noteIntermediateFetched, .noteSDKInferred, .noteExpiresSoon, .noteClientCertificateRequested,
                     .notePurposeExempt, .noteAppAnchor, .noteValidityExempt, .noteWildcardBelowTop, .notePinnedKeys,
-                ].contains($0.code)
+                ] + unread).contains($0.code)
                 && seen.insert(UTF8Key($0.message)).inserted
         }
     }

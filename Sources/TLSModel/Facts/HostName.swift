@@ -35,8 +35,29 @@ package enum HostName {
         return host
     }
 
+    /// Whether a host seems to be an address or several and is none as written: `127.1`, `192.168.1.300`, `010.1.1.1`, `2130706433`, `0x7f.1`,
+    /// `1.2.3.4.`, `192.168.1.x`.
+    ///
+    /// No host name ends in a number (URL Standard, "ends in a number checker"), and no source says what Apple's loaders make of one that does.
+    package static func isMisspelledAddress(_ text: String) -> Bool {
+        let labels = text.utf8.split(separator: 0x2E)
+        guard let first = labels.first, let last = labels.last, IPAddress(text) == nil else { return false }
+        if isNumber(last) { return true }
+        return labels.count > 1 && first.allSatisfy(isDigit)
+            && labels.allSatisfy { $0.allSatisfy { isDigit($0) || [0x2A, 0x2D, 0x58, 0x78].contains($0) } }
+    }
+
+    /// Decimal, or hexadecimal behind `0x`.
+    private static func isNumber(_ label: Substring.UTF8View) -> Bool {
+        if label.allSatisfy(isDigit) { return true }
+        guard label.first == 0x30, label.dropFirst().first.map({ $0 | 0x20 }) == 0x78 else { return false }
+        return label.dropFirst(2).allSatisfy { isDigit($0) || (0x61...0x66).contains($0 | 0x20) }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
     /// Digits, lower-case letters, and `-`, `.`, `_`.
     private static func isHostByte(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
+        isDigit(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D || byte == 0x2E || byte == 0x5F
     }
 }

@@ -59,8 +59,7 @@ struct CheckOutput {
         digest = command.fleet.shard == nil ? nil : FleetOptions.digest(of: targets)
         var width = 0
         for place in places where width < CheckOutput.widest {
-            let url = try targets.target(at: Int(place)).url
-            let name = CheckText.shortName(host: url.host, port: url.effectivePort, isSecure: url.isSecure)
+            let name = CheckText.shortName(try targets.target(at: Int(place)).url)
             width = max(width, name.displayWidth)
         }
         text = CheckText(

@@ -90,10 +90,10 @@ struct FetchCommand: WorkingCommand {
         switch format {
         case .json:
             try CommandIO.write(
-                FetchReport.json(report, on: policy.profile, at: Date()).rendered() + "\n", to: shared.output)
+                FetchReport.json(report, under: policy, at: Date()).rendered() + "\n", to: shared.output)
         case .text:
             if report.result == .loaded { try sink.finish() }
-            explain(report, on: policy.profile)
+            explain(report, under: policy)
         }
         switch report.result {
         case .loaded: return failStatus && (report.status ?? 0) >= 400 ? .findings : .clean
@@ -102,13 +102,13 @@ struct FetchCommand: WorkingCommand {
         }
     }
 
-    private func explain(_ report: LoadReport, on profile: OSProfile) {
+    private func explain(_ report: LoadReport, under policy: ATSPolicy) {
         if report.result == .loaded {
             if !shared.quiet {
                 for note in report.because { CommandIO.say("note: \(note.message.terminalSafe)") }
             }
         } else {
-            for line in FetchReport.refusal(report, on: profile) { CommandIO.say(line) }
+            for line in FetchReport.refusal(report, under: policy) { CommandIO.say(line) }
         }
     }
 }

@@ -36,7 +36,8 @@ struct AskedLoad: CustomStringConvertible {
     /// The hosts that URLs name; the certificates are for the first two, and for 127.0.0.1 where the kind has one of its own.
     static let hosts = [
         LoopbackServers.host, LoopbackServers.otherHost, "127.0.0.1", "nas.local", "intranet", "localhost",
-        "a.b.example.com",
+        "a.b.example.com", "api.example.com.", "nas.local.", "host.lan", "192.168.7.9", "100.64.9.9", "203.0.113.9",
+        "[fd00::5]", "[2001:db8:0:0::5]",
     ]
 
     /// Kinds that are waited for, and those whose answer depends on how long that is.
@@ -48,8 +49,9 @@ struct AskedLoad: CustomStringConvertible {
         let server = try servers.server(kind)
         let other = Self.hosts[random.below(Self.hosts.count)]
         let host = server.host == LoopbackServers.host && random.below(3) == 0 ? other : server.host
-        list = GeneratedList(&random, favoring: [host])
-        let scheme = kind == "plain-http" && random.below(4) > 0 ? "http" : "https"
+        list = GeneratedList(&random, favoring: [host.filter { $0 != "[" && $0 != "]" }])
+        let isSecure = kind != "plain-http" || random.below(4) == 0
+        let scheme = (random.below(8) == 0 ? "ws" : "http") + (isSecure ? "s" : "")
         url = "\(scheme)://\(host):\(server.port)/"
         let document = try PlistReader.read(Array("\(list)".utf8))
         let stated = document.root["DTSDKName"]?.string.flatMap { name in
