@@ -340,6 +340,14 @@ extension LogFailureTests {
             "[blocked] The page at https://app.example/ was not allowed to display insecure content from http://a.example/a.png.",
             "a.example network ats.cleartext.own-rule"
         ),
+        (
+            "[blocked] The page at https://app.example/ requested insecure content from http://a.example/a.png. This content was blocked and must be served over HTTPS.",
+            "a.example network ats.cleartext.own-rule"
+        ),
+        (
+            "Mixed Content: The page at 'https://app.example/' was loaded over HTTPS, but requested an insecure XMLHttpRequest endpoint 'http://a.example/x'. This request has been blocked; the content must be served over HTTPS.",
+            "a.example network ats.cleartext.own-rule"
+        ),
         ("curl: (35) error:1408F10B:SSL routines:ssl3_get_record:wrong version number", "- network ats.net.not-tls"),
         ("error:140770FC:SSL routines:SSL23_GET_SERVER_HELLO:unknown protocol", "- network ats.net.not-tls"),
         ("Received fatal alert: protocol_version", "- tls ats.tls.version-too-low"),

@@ -252,7 +252,10 @@ extension Scan {
         if let url = value(after: "insecure content from ", until: Array(" \"'".utf8)) {
             return LogPlace(url: url.last == UInt8(ascii: ".") ? url.dropLast() : url)
         }
-        for words: StaticString in ["https://", "http://", "wss://", "ws://"] {
+        // Chromium names the page first too.
+        let schemes: [StaticString] =
+            contains("Mixed Content: ") ? ["http://", "ws://"] : ["https://", "http://", "wss://", "ws://"]
+        for words in schemes {
             var text = bytes
             // The first may be that of a manual.
             for _ in 0..<4 {
