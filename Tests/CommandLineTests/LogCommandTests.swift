@@ -348,10 +348,14 @@ import Testing
     }
 
     /// A line is quoted, and reports are passed on.
-    @Test(arguments: ["text", "json"]) func noSecretIsQuoted(_ format: String) throws {
-        let run = try log(
-            "curl -u admin:hunter2 http://a:hunter2@api.example.com/?token=hunter2 NSURLErrorDomain Code=-1022\n",
-            ["--format", format])
+    @Test(
+        arguments: [
+            "curl -u admin:hunter2 http://a:hunter2@api.example.com/?token=hunter2 NSURLErrorDomain Code=-1022",
+            "POST http://api.example.com/services/T0/B0/hunter2ghiJKL456mnoPQRst NSURLErrorDomain Code=-1022",
+            "http://api.example.com/ NSURLErrorDomain Code=-1022, the password is hunter2",
+        ], ["text", "json"])
+    func noSecretIsQuoted(_ line: String, _ format: String) throws {
+        let run = try log(line + "\n", ["--format", format])
         #expect(run.output.contains("api.example.com") && run.output.contains("(hidden)"), "\(run.output)")
         #expect(!run.output.contains("hunter2"), "\(run.output)")
     }
@@ -369,6 +373,17 @@ import Testing
             #expect(run.status == 1 && run.output.contains("(hidden)"), "\(run.output)")
             #expect(!run.output.contains("hunter2"), "\(run.output)")
         }
+    }
+
+    /// A value may be on the line after its name: lines of blanks behind a name, and a message of them, cost no more than others.
+    @Test(arguments: [
+        ("{\"a\":\n" + String(repeating: " \n", count: 200_000), "\"}"),
+        ("{\"eventMessage\": \"" + String(repeating: "\\n", count: 200_000), "\"}"),
+        ("{\"eventMessage\": \"\\\"a\\\":" + String(repeating: " \\n", count: 200_000), "\"}"),
+    ])
+    func manyBlanksAreReadOnce(_ before: String, _ after: String) throws {
+        let run = try log(before + "NSURLErrorDomain Code=-1022" + after + "\n")
+        #expect(run.status == 1 && (run.json["failures"] as? [Any])?.count == 1, "\(run.output)")
     }
 
     @Test func severalFilesAndStandardInputAreOneLog() throws {
