@@ -147,6 +147,12 @@ enum SystemWords {
                 "try from another network, and look whether the server computes Sec-WebSocket-Accept from the key of the request"
         ),
         row(
+            "was not upgraded to websocket", [.httpNoAnswer],
+            "The server answered the opening of the WebSocket, and did not go on to it: what is at this path speaks no WebSocket, asks for a login, or is behind a proxy that passes none; this is not ATS.",
+            fix:
+                "compare with `curl -i -H 'Upgrade: websocket' -H 'Connection: Upgrade' URL`: a server of WebSockets answers with status 101 or says what it misses"
+        ),
+        row(
             "Could not connect to development server", [.netRefused],
             "The app does not reach the development server (Metro) of React Native; this is not ATS.",
             fix:
