@@ -137,6 +137,8 @@ import Testing
         (["attest: wrong format"], "attest.format.unknown"),
         (["AppAttestError::ExpectedASN1Node"], "malformed.certificate"),
         (["attest: nonce octet-string not found"], "attest.nonce.missing"),
+        (["app attest: failed to extract the nonce extension"], "attest.nonce.missing"),
+        (["app attest: the extracted nonce does not match"], "attest.nonce.mismatch"),
         // Keys under an older name, and keys that may help.
         (["NSAllowsArbitraryLoadsInMedia"], "NSAllowsArbitraryLoadsForMedia"),
         (["ats.cleartext.blocked"], "NSExceptionAllowsInsecureHTTPLoads"),
