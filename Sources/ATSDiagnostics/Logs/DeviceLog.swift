@@ -190,7 +190,12 @@ package struct DeviceLog: Sendable {
         }
         if evidence == nil, !isRow, !found.saysSomething {
             noteCommand(text)
-            if let place = found.place ?? Scan(bytes: text).placeOfError { joiner.add(place, line: lines) }
+            let scan = Scan(bytes: text)
+            if let place = found.place ?? scan.placeOfError {
+                joiner.add(place, line: lines)
+            } else if let place = scan.placeOfConnection, let connection = scan.connection {
+                joiner.add(place, of: connection, process: scan.process.process, line: lines)
+            }
             unknown += 1
         } else if found.isOpen {
             open = (found, evidence, DeviceLog.openLimit)
