@@ -394,6 +394,11 @@ import Testing
         let absent = try ProgramRun(["ats", "log", folder.path("absent")])
         #expect(absent.status == 2 && absent.errors.contains("there is no such file"))
         #expect(!absent.errors.contains("sealward doctor TEXT"))
+        // A variable of a shell that is not set.
+        for words in [["ats", "log", ""], ["doctor", ""]] {
+            let unnamed = try ProgramRun(words)
+            #expect(unnamed.status == 2 && unnamed.errors.contains("'': "), "\(unnamed.errors)")
+        }
         let text = try ProgramRun(["ats", "log", Self.error])
         #expect(text.status == 2 && text.errors.contains("sealward doctor TEXT"), "\(text.errors)")
         #expect(try ProgramRun(["ats", "log"]).status == 64)
