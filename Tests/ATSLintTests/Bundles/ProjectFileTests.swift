@@ -72,6 +72,8 @@ import Vocabulary
             "plutil -insert NSAppTransportSecurity -json '{\"NSAllowsArbitraryLoads\": true}' Info.plist",
             "NSAppTransportSecurity:\n  NSAllowsArbitraryLoads: true\n",
             "  info:\n    properties:\n      NSAppTransportSecurity: # all\n        NSAllowsArbitraryLoads: true # why\n      Other:\n        - a\n",
+            "app = BUNDLE(\n    coll,\n    info_plist={\n        'NSHighResolutionCapable': True,\n        'NSAppTransportSecurity': {'NSAllowsArbitraryLoads': True},  # true\n    },\n)",
+            "info_plist = {'NSAppTransportSecurity': {'NSAllowsArbitraryLoads': True, 'NSAllowsLocalNetworking': None}} # true",
             "Printing description of $0:\n{\n    NSAllowsArbitraryLoads = true;\n}\n",
             "this does nothing:\nios: { infoPlist: { NSAppTransportSecurity: { NSAllowsArbitraryLoads: true } } }",
         ])
