@@ -228,8 +228,15 @@ package enum ProjectFile {
     package static func isInfoKey(_ key: String) -> Bool {
         (["NS", "CF", "UI", "LS", "BG", "DT", "IT", "MK", "SK", "WK"].contains(key.prefix(2))
             || key.hasPrefix(ATSKey.buildSetting))
-            && key.utf8.contains { 0x61...0x7A ~= $0 }
+            && key.utf8.contains { 0x61...0x7A ~= $0 } && !key.utf8.contains(0x20)
+            && !errorKeys.contains(where: key.hasPrefix)
     }
+
+    /// How the keys of the details of an error begin, and those of a preference that apps of macOS have.
+    private static let errorKeys = [
+        "NSError", "NSLocalized", "NSUnderlyingError", "NSMultipleUnderlyingErrors", "NSDebugDescription", "NSURL",
+        "NSNav",
+    ]
 
     /// What can be read as a list and has nothing of an Info.plist: to read it as one would say that all is well.
     ///
