@@ -17,7 +17,7 @@ package struct BracedReader {
         case printed
         /// The same of PlistBuddy, where a value without quotes ends with its line.
         case buddy
-        /// JSON and JavaScript: numbers, booleans and `null`; other words are no literals.
+        /// JSON, JavaScript and Python: numbers, booleans and `null`; other words are no literals.
         case script
     }
 
@@ -132,15 +132,16 @@ package struct BracedReader {
         case .oldStyle: return PlistNode(.string(word), range: range)
         case .printed, .buddy:
             switch word {
-            case "true", "1": return PlistNode(.boolean(true), range: range)
-            case "false", "0": return PlistNode(.boolean(false), range: range)
+            // Python's words, but what PlistBuddy prints so is a string.
+            case "True" where dialect == .printed, "true", "1": return PlistNode(.boolean(true), range: range)
+            case "False" where dialect == .printed, "false", "0": return PlistNode(.boolean(false), range: range)
             default: return PlistNode(.string(word), range: range)
             }
         case .script:
             switch word {
-            case "true": return PlistNode(.boolean(true), range: range)
-            case "false": return PlistNode(.boolean(false), range: range)
-            case "null", "undefined": return nil
+            case "true", "True": return PlistNode(.boolean(true), range: range)
+            case "false", "False": return PlistNode(.boolean(false), range: range)
+            case "null", "undefined", "None": return nil
             default:
                 if let number = Int(word) { return PlistNode(.integer(number), range: range) }
                 if let number = Double(word), word.utf8.first.map({ $0 < 0x3A }) == true {

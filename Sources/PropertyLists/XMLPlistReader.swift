@@ -63,7 +63,9 @@ struct XMLPlistReader {
                         ? "is not an XML property list: expected '<' and found other text; convert it with plutil -convert xml1"
                         : byte == UInt8(ascii: "#")
                             ? "a directive of the C preprocessor (INFOPLIST_PREPROCESS): build the app and name its .app, whose Info.plist has what the build made of it"
-                            : "expected a tag and found text; remove the text or put it into a <string>")
+                            : tokens.looking(at: "{{") || tokens.looking(at: "{%")
+                                ? "a part of a template: build the app and name its .app, whose Info.plist has what the build made of it"
+                                : "expected a tag and found text; remove the text or put it into a <string>")
             }
             if try tokens.skipMarkup() { continue }
             let start = tokens.position

@@ -208,6 +208,8 @@ import Testing
             ],
             "add the capability to the App ID"
         ),
+        (["app attest: failed to extract the nonce extension"], "attest.nonce.missing"),
+        (["app attest: the extracted nonce does not match"], "attest.nonce.mismatch"),
         // Keys under an older name, and keys that may help.
         (["NSAllowsArbitraryLoadsInMedia"], "NSAllowsArbitraryLoadsForMedia"),
         (["ats.cleartext.blocked"], "NSExceptionAllowsInsecureHTTPLoads"),

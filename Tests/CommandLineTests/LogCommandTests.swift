@@ -348,10 +348,14 @@ import Testing
     }
 
     /// A line is quoted, and reports are passed on.
-    @Test(arguments: ["text", "json"]) func noSecretIsQuoted(_ format: String) throws {
-        let run = try log(
-            "curl -u admin:hunter2 http://a:hunter2@api.example.com/?token=hunter2 NSURLErrorDomain Code=-1022\n",
-            ["--format", format])
+    @Test(
+        arguments: [
+            "curl -u admin:hunter2 http://a:hunter2@api.example.com/?token=hunter2 NSURLErrorDomain Code=-1022",
+            "POST http://api.example.com/services/T0/B0/hunter2ghiJKL456mnoPQRst NSURLErrorDomain Code=-1022",
+            "http://api.example.com/ NSURLErrorDomain Code=-1022, the password is hunter2",
+        ], ["text", "json"])
+    func noSecretIsQuoted(_ line: String, _ format: String) throws {
+        let run = try log(line + "\n", ["--format", format])
         #expect(run.output.contains("api.example.com") && run.output.contains("(hidden)"), "\(run.output)")
         #expect(!run.output.contains("hunter2"), "\(run.output)")
     }
@@ -371,6 +375,17 @@ import Testing
         }
     }
 
+    /// A value may be on the line after its name: lines of blanks behind a name, and a message of them, cost no more than others.
+    @Test(arguments: [
+        ("{\"a\":\n" + String(repeating: " \n", count: 200_000), "\"}"),
+        ("{\"eventMessage\": \"" + String(repeating: "\\n", count: 200_000), "\"}"),
+        ("{\"eventMessage\": \"\\\"a\\\":" + String(repeating: " \\n", count: 200_000), "\"}"),
+    ])
+    func manyBlanksAreReadOnce(_ before: String, _ after: String) throws {
+        let run = try log(before + "NSURLErrorDomain Code=-1022" + after + "\n")
+        #expect(run.status == 1 && (run.json["failures"] as? [Any])?.count == 1, "\(run.output)")
+    }
+
     @Test func severalFilesAndStandardInputAreOneLog() throws {
         try Self.error.write(toFile: folder.path("a"), atomically: true, encoding: .utf8)
         let run = try ProgramRun(
@@ -379,6 +394,11 @@ import Testing
         let absent = try ProgramRun(["ats", "log", folder.path("absent")])
         #expect(absent.status == 2 && absent.errors.contains("there is no such file"))
         #expect(!absent.errors.contains("sealward doctor TEXT"))
+        // A variable of a shell that is not set.
+        for words in [["ats", "log", ""], ["doctor", ""]] {
+            let unnamed = try ProgramRun(words)
+            #expect(unnamed.status == 2 && unnamed.errors.contains("'': "), "\(unnamed.errors)")
+        }
         let text = try ProgramRun(["ats", "log", Self.error])
         #expect(text.status == 2 && text.errors.contains("sealward doctor TEXT"), "\(text.errors)")
         #expect(try ProgramRun(["ats", "log"]).status == 64)

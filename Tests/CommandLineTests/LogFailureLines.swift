@@ -340,6 +340,26 @@ extension LogFailureTests {
             "[blocked] The page at https://app.example/ was not allowed to display insecure content from http://a.example/a.png.",
             "a.example network ats.cleartext.own-rule"
         ),
+        (
+            "[blocked] The page at https://app.example/ requested insecure content from http://a.example/a.png. This content was blocked and must be served over HTTPS.",
+            "a.example network ats.cleartext.own-rule"
+        ),
+        (
+            "Mixed Content: The page at 'https://app.example/' was loaded over HTTPS, but requested an insecure XMLHttpRequest endpoint 'http://a.example/x'. This request has been blocked; the content must be served over HTTPS.",
+            "a.example network ats.cleartext.own-rule"
+        ),
+        (
+            "nw_endpoint_flow_failed_with_error [C1.1.1 a.example:443 in_progress channel-flow (satisfied (Path is satisfied), viable)] already failing, returning\nConnection 1: encountered error(3:-9807)\nTask <A>.<1> HTTP load failed, 0/0 bytes (error code: -1202 [3:-9807])",
+            "a.example trust ats.trust.unknown-root"
+        ),
+        (
+            "boringssl_context_handle_fatal_alert(1991) [C12.1:2][0x7f] read alert, level: fatal, description: handshake failure\n[C12.1 a.example:443 failed channel-flow (satisfied)] event: flow:failed_connect",
+            "a.example tls ats.tls.no-forward-secrecy"
+        ),
+        (
+            "WebSocketException: Connection to 'https://a.example:443/socket.io/#' was not upgraded to websocket",
+            "a.example network ats.http.no-answer"
+        ),
         ("curl: (35) error:1408F10B:SSL routines:ssl3_get_record:wrong version number", "- network ats.net.not-tls"),
         ("error:140770FC:SSL routines:SSL23_GET_SERVER_HELLO:unknown protocol", "- network ats.net.not-tls"),
         ("Received fatal alert: protocol_version", "- tls ats.tls.version-too-low"),

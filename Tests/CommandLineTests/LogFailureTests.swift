@@ -91,6 +91,8 @@ import Testing
             "XMLHttpRequest cannot load http://192.168.1.5:8080/api due to access control checks.",
             "Http failure response for http://192.168.1.5:3000/api: 0 Unknown Error",
             "error sending request for url (https://api.example.com/): client error (Connect)",
+            "Response status code was unacceptable: 503.",
+            "DioException [bad response]: This exception was thrown because the response has a status code of 401",
         ])
     func wordsWithoutACause(_ text: String) async throws {
         let found = try await failures(text, status: 2)

@@ -49,7 +49,15 @@ public enum PastedForms {
             String(format: "%08x: ", start) + pairs[start..<min(start + 16, bytes.count)].joined(separator: " ")
                 + "  .......|........"
         }
+        // In words, the second byte first.
+        let words = stride(from: 0, to: bytes.count, by: 16).map { start in
+            String(format: "%07x", start)
+                + stride(from: start, to: min(start + 16, bytes.count), by: 2).map {
+                    " \($0 + 1 < pairs.count ? pairs[$0 + 1] : "00")\(pairs[$0])"
+                }.joined()
+        }
         let text: [(String, String)] = [
+            ("hexdump", (words + [String(format: "%07x", bytes.count)]).joined(separator: "\n")),
             ("hexadecimal", digits), ("hexadecimal in capitals", "0x" + digits.uppercased()),
             ("PostgreSQL's bytea", "\\x" + digits), ("hexadecimal with colons", pairs.joined(separator: ":")),
             ("xxd", rows.joined(separator: "\n")),

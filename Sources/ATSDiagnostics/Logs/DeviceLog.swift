@@ -146,7 +146,7 @@ package struct DeviceLog: Sendable {
             for error in errors.dropLast() { takePart(error, isPart: true) }
             takePart(errors.last ?? whole[...], isPart: isPart)
         case .message(let message):
-            for part in message.split(separator: 0x0A) { take(part) }
+            for part in message.split(separator: 0x0A) where part.contains(where: { $0 > 0x20 }) { take(part) }
         }
     }
 
@@ -190,7 +190,12 @@ package struct DeviceLog: Sendable {
         }
         if evidence == nil, !isRow, !found.saysSomething {
             noteCommand(text)
-            if let place = found.place ?? Scan(bytes: text).placeOfError { joiner.add(place, line: lines) }
+            let scan = Scan(bytes: text)
+            if let place = found.place ?? scan.placeOfError {
+                joiner.add(place, line: lines)
+            } else if let place = scan.placeOfConnection, let connection = scan.connection {
+                joiner.add(place, of: connection, process: scan.process.process, line: lines)
+            }
             unknown += 1
         } else if found.isOpen {
             open = (found, evidence, DeviceLog.openLimit)
@@ -352,11 +357,11 @@ struct JSONStyle: Sendable {
     private var isArchive = false
     /// The address that a member named last.
     private var address: [UInt8] = []
-    /// Whether the part before ended in a string, or at least in the same line.
-    private var (isInString, isInLine) = (false, false)
+    /// Whether the part before ended in a message, in a string, or at least in the same line.
+    private var (isInMessage, isInString, isInLine) = (false, false, false)
 
     /// The next part begins a line.
-    mutating func endLine() { (isInString, isInLine) = (false, false) }
+    mutating func endLine() { (isInMessage, isInString, isInLine) = (false, false, false) }
 
     /// - Parameter isPart: whether the line goes on.
     mutating func read(_ line: [UInt8], isPart: Bool) -> Line {
@@ -399,20 +404,26 @@ struct JSONStyle: Sendable {
         var rest = text
         if isInString {
             let end = JSONStyle.end(ofStringAt: rest.startIndex, in: rest)
+            if isInMessage { lines += JSONStyle.string(rest) + [0x0A] }
             isInString = isPart && end == rest.endIndex
             rest = rest[min(end + 1, rest.endIndex)...]
         }
+        var isMessage = false
         while let quote = rest.firstIndex(of: 0x22) {
             let end = JSONStyle.end(ofStringAt: quote + 1, in: rest)
             let name = rest[(quote + 1)..<end]
             isInString = isPart && end == rest.endIndex
+            (isInMessage, isMessage) = (isMessage, false)
             rest = rest[min(end + 1, rest.endIndex)...]
             let colon = rest.drop { $0 <= 0x20 }
             guard colon.first == UInt8(ascii: ":") else { continue }
             let value = colon.dropFirst().drop { $0 <= 0x20 }
             guard value.first == 0x22 else { continue }
             if name.elementsEqual("url".utf8) { address = Array(JSONStyle.string(value.dropFirst()).prefix(2000)) }
-            if name.elementsEqual("eventMessage".utf8) { lines += JSONStyle.string(value.dropFirst()) + [0x0A] }
+            if name.elementsEqual("eventMessage".utf8) {
+                lines += JSONStyle.string(value.dropFirst()) + [0x0A]
+                isMessage = true
+            }
             if name.elementsEqual("_error".utf8) {
                 lines += address + [0x20] + JSONStyle.string(value.dropFirst()) + [0x0A]
                 address = []

@@ -19,6 +19,8 @@ struct LogJoiner: Sendable {
     private var open: [LogEvidence] = []
     /// The host that stood on a line of its own last, and on which.
     private var named: (place: LogPlace, line: Int)?
+    /// The hosts of connections that lines named last which say nothing else.
+    private var connected: [(connection: [UInt8], process: [UInt8]?, place: LogPlace, line: Int)] = []
     private var failures: [LogFailure.Key: LogFailure] = [:]
     /// Failures beyond the limit.
     private var beyond = 0
@@ -55,6 +57,22 @@ struct LogJoiner: Sendable {
         if open[last].lacksHost { open[last].place = place }
     }
 
+    /// Takes the host of a connection from a line that says no more.
+    mutating func add(_ place: LogPlace, of connection: [UInt8], process: [UInt8]?, line: Int) {
+        if connected.count == LogJoiner.openLimit { connected.removeFirst() }
+        connected.append((connection, process, place, line))
+    }
+
+    /// The host of the connection of an error that names none: what a line close to it said.
+    private func place(of evidence: LogEvidence) -> LogPlace? {
+        guard let connection = evidence.connection else { return nil }
+        return connected.last { named in
+            named.connection == connection
+                && (named.process == nil || evidence.process == nil || named.process == evidence.process)
+                && named.line <= evidence.lastLine + LogJoiner.below && evidence.line <= named.line + LogJoiner.reach
+        }?.place
+    }
+
     /// The lines of the connection come before the error of the load: those with its number, or all if it has none.
     private mutating func takeContext(_ joined: inout LogEvidence, _ new: LogEvidence) {
         let before = open.indices.filter { index in
@@ -73,6 +91,8 @@ struct LogJoiner: Sendable {
     }
 
     private mutating func judge(_ evidence: LogEvidence) {
+        var evidence = evidence
+        evidence.place = evidence.place ?? place(of: evidence)
         guard let failure = LogJudge.failure(evidence) else { return }
         if failures[failure.key] != nil {
             failures[failure.key]?.add(failure)

@@ -256,7 +256,10 @@ extension Scan {
         if let url = value(after: "insecure content from ", until: Array(" \"'".utf8)) {
             return LogPlace(url: url.last == UInt8(ascii: ".") ? url.dropLast() : url)
         }
-        for words: StaticString in ["https://", "http://", "wss://", "ws://"] {
+        // Chromium names the page first too.
+        let schemes: [StaticString] =
+            contains("Mixed Content: ") ? ["http://", "ws://"] : ["https://", "http://", "wss://", "ws://"]
+        for words in schemes {
             var text = bytes
             // The first may be that of a manual.
             for _ in 0..<4 {
@@ -279,14 +282,15 @@ extension Scan {
             let name = quoted.prefix(260).drop { $0 >= 0x80 || $0 <= 0x20 }.prefix { 0x21...0x7E ~= $0 }
             if let place = Scan.place(name) { return place }
         }
-        // `[C1 192.0.2.1:8000 in_progress` of Network.
-        if let path = rest(after: "[C"), let blank = path.prefix(24).firstIndex(of: 0x20),
+        return placeOfConnection
+    }
+
+    /// The host that Network names behind the number of a connection: `[C1.1 192.0.2.1:8000 in_progress`.
+    var placeOfConnection: LogPlace? {
+        guard let path = rest(after: "[C"), let blank = path.prefix(24).firstIndex(of: 0x20),
             !path[..<blank].contains(0x5D)
-        {
-            let host = path[blank...].dropFirst().prefix { $0 > 0x20 && $0 != 0x5D }
-            if let place = Scan.place(host) { return place }
-        }
-        return nil
+        else { return nil }
+        return Scan.place(path[blank...].dropFirst().prefix { $0 > 0x20 && $0 != 0x5D })
     }
 
     /// The host of a line that says no more: it belongs to the error that is printed above or below it.

@@ -35,10 +35,13 @@ enum PastedList {
         return Array(lines.joined(separator: [0x0A]))
     }
 
-    /// What a command printed, with blanks in the place of the command, which was copied too; nil if there is none before it.
+    /// What a command or the debugger printed, with blanks in the place of the command, which was copied too; nil if there is none before it.
     static func behindCommand(_ text: [UInt8]) -> [UInt8]? {
         guard let end = text.prefix(400).firstIndex(of: 0x0A) else { return nil }
-        let printers = ["defaults read", "plutil -p", "plutil -convert", "-c Print", "-c 'Print", "-c \"Print"]
+        let printers = [
+            "defaults read", "plutil -p", "plutil -convert", "-c Print", "-c 'Print", "-c \"Print",
+            "Printing description of ",
+        ]
         guard printers.contains(where: { text[..<end].contains($0.utf8) }) else { return nil }
         var list = text
         list.replaceSubrange(..<end, with: blanks(end))

@@ -51,7 +51,7 @@ package enum ProjectFile {
             advice: electron),
         Kind(
             label: "electron-project", names: ["electron-builder.", "forge.config."], literal: "extendInfo",
-            advice: electron),
+            list: IndentedList.document, advice: electron),
         Kind(
             label: "capacitor-project", names: ["capacitor.config."],
             advice:
@@ -93,12 +93,34 @@ package enum ProjectFile {
                 "this is the configuration of a Tauri app, which takes src-tauri/Info.plist into the bundle: name that, or run `npx tauri build` and name the .app"
         ),
         Kind(
+            label: "godot-project", names: ["export_presets.cfg"], words: ["[preset."], list: pastedList,
+            advice:
+                "these are the export presets of a Godot project, and no list that can be read in them has NSAppTransportSecurity: export the project and name the .app, or the Info.plist of the Xcode project"
+        ),
+        Kind(
+            label: "wails-project", names: ["wails.json"],
+            advice:
+                "this is the configuration of a Wails app, whose Info.plist is made of build/darwin/Info.plist: run `wails build` and name build/bin/NAME.app"
+        ),
+        Kind(
+            label: "swift-playgrounds-project", names: ["Package.swift"],
+            words: ["AppleProductTypes", ".iOSApplication("],
+            advice:
+                "this is an app of Swift Playgrounds, whose Info.plist is made of what is in this file and in the one that additionalInfoPlistContentFilePath names: build it with Xcode and name the .app"
+        ),
+        Kind(
             label: "project-json", names: [".json"], words: ["\"infoPlist\"", ATSKey.dictionary, "\"targets\""],
             paths: [
                 ["ios", "infoPlist"], ["expo", "ios", "infoPlist"], ["mac", "extendInfo"],
                 ["build", "mac", "extendInfo"], ["targets", "*", "info", "properties"],
             ], advice: nil),
     ]
+
+    /// The list of a file that has one between other words; nil if it has none for App Transport Security.
+    private static func pastedList(_ bytes: [UInt8]) -> PlistDocument? {
+        let list = PastedList.alone(bytes).flatMap { try? PlistReader.read($0) }
+        return list?.root[ATSKey.dictionary] == nil ? nil : list
+    }
 
     private static let expo =
         "this is an Expo project whose Info.plist does not exist yet: run `npx expo prebuild` and name ios/NAME/Info.plist, or run `npx expo config --json > expo.json` and name expo.json"
@@ -121,7 +143,7 @@ package enum ProjectFile {
 
     /// What a search of a folder looks for, in words.
     package static let searched =
-        "an Info.plist, an app, or a project of Xcode, Expo, React Native, Flutter, Capacitor, Cordova, .NET, Unity, Electron, XcodeGen, Tuist, Titanium, NativeScript, Unreal or Tauri"
+        "an Info.plist, an app, or a project of Xcode, Expo, React Native, Flutter, Capacitor, Cordova, .NET, Unity, Electron, XcodeGen, Tuist, Titanium, NativeScript, Unreal, Tauri, Godot, Wails or Swift Playgrounds"
 
     /// Whether a search of a folder looks at a file of this name.
     static func isKnown(_ name: String) -> Bool {
@@ -176,6 +198,9 @@ package enum ProjectFile {
         (begin: "import", words: "@nativescript/core", name: "nativescript.config.ts"),
         (begin: "import", words: "ExpoConfig", name: "app.config."),
         (begin: "name:", words: "flutter:", name: "pubspec.yaml"),
+        (begin: "[preset.", words: "platform=", name: "export_presets.cfg"),
+        (begin: "{", words: "wails.io/schemas/", name: "wails.json"),
+        (begin: "// swift-tools-version", words: ".iOSApplication(", name: "Package.swift"),
     ]
 
     /// Whether a file of this name may be one of a project.
@@ -203,8 +228,15 @@ package enum ProjectFile {
     package static func isInfoKey(_ key: String) -> Bool {
         (["NS", "CF", "UI", "LS", "BG", "DT", "IT", "MK", "SK", "WK"].contains(key.prefix(2))
             || key.hasPrefix(ATSKey.buildSetting))
-            && key.utf8.contains { 0x61...0x7A ~= $0 }
+            && key.utf8.contains { 0x61...0x7A ~= $0 } && !key.utf8.contains(0x20)
+            && !errorKeys.contains(where: key.hasPrefix)
     }
+
+    /// How the keys of the details of an error begin, and those of a preference that apps of macOS have.
+    private static let errorKeys = [
+        "NSError", "NSLocalized", "NSUnderlyingError", "NSMultipleUnderlyingErrors", "NSDebugDescription", "NSURL",
+        "NSNav",
+    ]
 
     /// What can be read as a list and has nothing of an Info.plist: to read it as one would say that all is well.
     ///

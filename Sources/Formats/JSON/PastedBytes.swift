@@ -156,6 +156,7 @@ package struct PastedBytes: Sendable, Equatable {
     private static func cutPrint(_ text: [UInt8]) -> String? {
         let text = String(decoding: text.prefix(4096), as: UTF8.self).trimmed()
         if nothings.contains(text.lowercased()) { return "the text `\(text)` is what was printed for no bytes at all" }
+        if isDump(text) { return "the text is a print of bytes as words, letters or other numbers: \(printAll)" }
         let isCount = text.utf8.count <= 40 && (text.hasSuffix(" bytes") || text.hasSuffix(" bytes)"))
         guard
             isCount || ["...", "more bytes", "more items", "[object "].contains(where: text.contains)
@@ -164,9 +165,15 @@ package struct PastedBytes: Sendable, Equatable {
         return "the text is a print that leaves out bytes: \(printAll)"
     }
 
-    /// What to do about a print that leaves out bytes.
+    /// What to do about a print that leaves out bytes, or the order of their bits.
     package static let printAll =
-        "print the base64 instead, as with base64EncodedString() or toString(\"base64\")"
+        "print the base64 instead, as with base64EncodedString(), toString(\"base64\") or `base64 FILE`"
+
+    /// Whether a text is a print of `od`, `hexdump` or `xxd`: lines that begin with offsets, the first with 0.
+    private static func isDump(_ text: String) -> Bool {
+        let lines = text.utf8.split(separator: 0x0A, maxSplits: 2)
+        return lines.count > 1 && lines[0].starts(with: "000000".utf8) && lines[1].starts(with: "0000".utf8)
+    }
 
     /// Whether a text is one, and nothing else that has dots: `5637 bytes`, `<Buffer a3 63 ... 5200 more bytes>`.
     package static func isCutPrint(_ text: [UInt8]) -> Bool {
@@ -176,7 +183,7 @@ package struct PastedBytes: Sendable, Equatable {
         let begins = ["<Buffer ", "{length", "{ length", "Uint8Array(", "[object ", "[B@", "Optional("].contains {
             line.starts(with: $0.utf8)
         }
-        return isCount || begins && cutPrint(text) != nil
+        return isCount || (begins || line.starts(with: "000000".utf8)) && cutPrint(text) != nil
     }
 
     /// What languages print for a value that is not there.
@@ -389,27 +396,39 @@ package struct PastedBytes: Sendable, Equatable {
         return inner
     }
 
-    /// The digits of `xxd`, `hexdump -C` and `od -t x1`: an offset at the front of each line, and the text of the bytes at its end.
+    /// The digits of `xxd`, and of `hexdump` and `od` in hexadecimal: an offset at the front of each line, and the text of the bytes at its end.
     private static func hexDump(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits: [UInt8] = []
+        var isSwapped = false
         for line in text.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             let offset = line.prefix { $0.hexadecimalValue != nil }
+            // With `xxd` there is a colon behind the offset, and what is beside the bytes may be in their text too.
+            let isBarred = line[offset.endIndex...].first.map { $0 == 0x20 } ?? true
+            let rest = line[offset.endIndex...].drop { $0 == UInt8(ascii: ":") || $0 == 0x20 }
             // `od` counts in octal.
             let number = String(decoding: offset, as: UTF8.self)
-            guard 4...8 ~= offset.count, [16, 8].contains(where: { Int(number, radix: $0) == digits.count / 2 }) else {
-                return nil
-            }
-            // Only `hexdump -C` has bars; with `xxd` they are in the text.
-            let isBarred = line[offset.endIndex...].first == 0x20
-            let rest = line[offset.endIndex...].drop { $0 == UInt8(ascii: ":") || $0 == 0x20 }
+            let places = [16, 8].compactMap { Int(number, radix: $0) }
+            // The offset at the end is odd where half of the last word is no byte.
+            if isSwapped, rest.isEmpty, places.contains(digits.count / 2 - 1) { digits.removeLast(2) }
+            guard 4...8 ~= offset.count, places.contains(digits.count / 2) else { return nil }
+            // `hexdump` and `od -x` print words of two bytes, the second byte first.
+            if digits.isEmpty { isSwapped = isBarred && rest.prefix { $0 != 0x20 }.count == 4 }
             var row: [UInt8] = []
             var before: UInt8 = 0
             for byte in rest {
-                if byte == UInt8(ascii: "|") || byte == 0x20 && before == 0x20 && !isBarred { break }
+                if "|>".utf8.contains(byte) || byte == 0x20 && before == 0x20 && !isBarred { break }
                 if byte != 0x20 { row.append(byte) }
                 before = byte
             }
-            guard row.count <= 64, row.allSatisfy({ $0.hexadecimalValue != nil }) else { return nil }
+            guard row.count <= 64, !isSwapped || row.count.isMultiple(of: 4),
+                row.allSatisfy({ $0.hexadecimalValue != nil })
+            else { return nil }
+            if isSwapped {
+                for start in stride(from: 0, to: row.count, by: 4) {
+                    row.swapAt(start, start + 2)
+                    row.swapAt(start + 1, start + 3)
+                }
+            }
             digits.append(contentsOf: row)
         }
         return digits.isEmpty ? nil : digits

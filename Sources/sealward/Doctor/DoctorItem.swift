@@ -38,7 +38,7 @@ struct DoctorItem {
     /// Something that no command can judge, or, as a fault, that cannot be read.
     init(unknown what: String, from: String, _ sentence: String, isFault: Bool = false) {
         (form, self.from, because) = ((what, what), from, [(nil, sentence)])
-        if isFault { fault = "\(safe(from).terminalSafe(limit: 200)): \(sentence)" }
+        if isFault { fault = "\(safe(CommandIO.name(of: from)).terminalSafe(limit: 200)): \(sentence)" }
     }
 
     /// What a command answered.

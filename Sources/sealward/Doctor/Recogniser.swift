@@ -383,7 +383,7 @@ struct Recogniser: Sendable {
             "hash", "32 bytes: a key identifier or a hash",
             .named("give it to `sealward attest verify ATTESTATION --key-id KEY-ID` with the attestation")
         ) { $0.isBytes([32]) && !$0.has("\"attestation\"") && !$0.has("\"assertion\"") },
-        Recogniser("cut-print", "a print of bytes that leaves some out", .named(PastedBytes.printAll)) {
+        Recogniser("cut-print", "a print of bytes that says too little of them", .named(PastedBytes.printAll)) {
             PastedBytes.isCutPrint($0.head)
         },
         explained,

@@ -144,7 +144,8 @@ struct ProofWords {
     /// What SAML and OAuth call so.
     private static let otherAssertions = ["samlassertion", "jwtassertion", "clientassertion"]
 
-    private static let missing = "missing notfound lacks absent extract nononce extensionnotfound hasno withoutthe"
+    private static let missing =
+        "missing notfound lacks absent toextract notextract extractnonce nononce extensionnotfound hasno withoutthe"
     private static let sameness = "mismatch notmatch ntmatch notequal ntequal"
     private static let differs =
         "\(sameness) invalid isnot notvalid different differs wrong incorrect unexpected verificationfailed bad"

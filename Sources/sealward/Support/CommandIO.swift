@@ -86,7 +86,9 @@ enum CommandIO {
     }
 
     /// What an input is called in a sentence.
-    static func name(of path: String) -> String { path == "-" ? "standard input" : path }
+    static func name(of path: String) -> String {
+        path == "-" ? "standard input" : path.isEmpty ? "''" : path
+    }
 
     /// Where the file of an input is found, for what must not be overwritten: a shell may have put a file in the place of standard input.
     static func place(of path: String) -> String { path == "-" ? "/dev/stdin" : path }

@@ -9,11 +9,15 @@ enum SecretText {
     private static let hidden = "(hidden)"
 
     /// Names after which a value is a secret, in lower case without `-` and `_`.
-    private static let names = [
-        "authorization", "password", "passwd", "pwd", "passphrase", "secret", "token", "apikey", "accesskey",
-        "privatekey",
-        "credential", "credentials", "cookie", "sessionid", "session", "signature", "sig", "authkey", "bearer",
-        "passcode", "otp", "secretkey", "sessid",
+    private static let names =
+        spokenNames + [
+            "authorization", "credential", "credentials", "cookie", "sessionid", "session", "signature", "sig",
+            "authkey", "bearer", "sessid",
+        ]
+    /// Those that sentences and paths have too, as `the password is X` and `/reset-password/X`.
+    private static let spokenNames = [
+        "password", "passwd", "pwd", "passphrase", "passcode", "otp", "secret", "token", "apikey", "accesskey",
+        "privatekey", "secretkey",
     ]
     private static let beginnings = [
         "eyJ", "AKIA", "ghp_", "gho_", "github_pat_", "glpat-", "sk_live_", "sk-", "xox", "AIza",
@@ -34,7 +38,9 @@ enum SecretText {
         var (state, isCookie, afterScheme) = (State.plain, false, false)
         // The mark of quotation that a value began with, and whether it was escaped.
         var mark: (byte: UInt8, isEscaped: Bool)?
-        var isAuthorization = false
+        var (isAuthorization, isInURL) = (false, false)
+        // The name before a blank, a slash or `is`, in lower case.
+        var spoken: [UInt8]?
         while let first = rest.first {
             let isPart = isWordByte(first)
             let run = rest.prefix { isWordByte($0) == isPart }
@@ -42,10 +48,14 @@ enum SecretText {
             guard isPart else {
                 let gives = run.contains(UInt8(ascii: "=")) || run.contains(UInt8(ascii: ":"))
                 let opens = run.last.map(isQuote) == true
+                // JavaScript's "Unexpected token 'x'" names no secret.
+                let isSaid = opens && run.count > 1 && spoken.map { !$0.ends(with: "token".utf8) } == true
                 // A value in JSON or a property list may be on the line after its name.
                 if run.contains(0x0A), state != .behindName || !opens && run.last != UInt8(ascii: "<") {
                     state = .plain
-                } else if state == .behindName, gives || run.last == UInt8(ascii: ">") {
+                } else if state == .behindName,
+                    gives || run.last == UInt8(ascii: ">") || isSaid && run.dropLast().allSatisfy({ $0 == 0x20 })
+                {
                     state = .beforeValue
                     mark = opens ? run.last.map { ($0, run.dropLast().last == UInt8(ascii: "\\")) } : nil
                 } else if state == .insideValue, !gives,
@@ -54,7 +64,10 @@ enum SecretText {
                     state = .plain
                 }
                 result += run
-                afterScheme = run.contains("://".utf8)
+                afterScheme = run.filter { $0 != UInt8(ascii: "\\") }.contains("://".utf8)
+                isInURL =
+                    afterScheme || isInURL && !run.contains { $0 <= 0x20 || isQuote($0) || "<>".utf8.contains($0) }
+                if !run.allSatisfy({ " \t/'\"(".utf8.contains($0) }) { spoken = nil }
                 continue
             }
             let word = Array(run)
@@ -96,13 +109,16 @@ enum SecretText {
                 state = isAuthorization && rest.first == 0x20 ? .beforeValue : .insideValue
                 isAuthorization = false
             // `"name": "Cookie", "value": "..."` and `<key>Password</key><string>...`.
-            case .behindName where ["key", "value", "string"].contains(where: { lowered.elementsEqual($0.utf8) }):
+            case .behindName where ["key", "value", "string"].contains(where: { lowered.elementsEqual($0.utf8) }),
+                .behindName where spoken != nil && ["is", "was"].contains(where: { lowered.elementsEqual($0.utf8) }):
                 result += word
             case .plain, .behindName:
+                let isSaid = spoken != nil && looksChosen(word)
+                spoken = isName && spokenNames.contains { letters.ends(with: $0.utf8) } ? letters : nil
                 isCookie = letters.ends(with: "cookie".utf8)
                 isAuthorization = letters.ends(with: "authorization".utf8)
                 state = isName ? .behindName : .plain
-                result += isSecret(word, hidesUnnamed: hidesUnnamed) ? Array(hidden.utf8) : word
+                result += isSaid || isSecret(word, hidesUnnamed: hidesUnnamed || isInURL) ? Array(hidden.utf8) : word
             }
         }
         return String(decoding: result, as: UTF8.self)
@@ -220,6 +236,13 @@ enum SecretText {
     private static func userEnd(_ rest: Substring.UTF8View.SubSequence) -> String.Index? {
         let place = rest.prefix(256).prefix { $0 > 0x20 && !"/?#\"'<>".utf8.contains($0) }
         return place.lastIndex(of: UInt8(ascii: "@"))
+    }
+
+    /// Whether a word is no word of a language, host, version or date: letters with digits, or six digits and more.
+    private static func looksChosen(_ word: [UInt8]) -> Bool {
+        let digits = word.count { 0x30...0x39 ~= $0 }
+        let isMixed = word.count >= 7 && digits > 0 && word.contains { $0 >= 0x41 }
+        return (isMixed || digits == word.count && digits >= 6) && !word.dropLast().contains(UInt8(ascii: "."))
     }
 
     private static func isSecret(_ word: [UInt8], hidesUnnamed: Bool) -> Bool {

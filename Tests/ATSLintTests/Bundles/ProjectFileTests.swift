@@ -72,6 +72,9 @@ import Vocabulary
             "plutil -insert NSAppTransportSecurity -json '{\"NSAllowsArbitraryLoads\": true}' Info.plist",
             "NSAppTransportSecurity:\n  NSAllowsArbitraryLoads: true\n",
             "  info:\n    properties:\n      NSAppTransportSecurity: # all\n        NSAllowsArbitraryLoads: true # why\n      Other:\n        - a\n",
+            "app = BUNDLE(\n    coll,\n    info_plist={\n        'NSHighResolutionCapable': True,\n        'NSAppTransportSecurity': {'NSAllowsArbitraryLoads': True},  # true\n    },\n)",
+            "info_plist = {'NSAppTransportSecurity': {'NSAllowsArbitraryLoads': True, 'NSAllowsLocalNetworking': None}} # true",
+            "Printing description of $0:\n{\n    NSAllowsArbitraryLoads = true;\n}\n",
             "this does nothing:\nios: { infoPlist: { NSAppTransportSecurity: { NSAllowsArbitraryLoads: true } } }",
         ])
     func pastedPartsAreRead(_ text: String) throws {
@@ -115,6 +118,9 @@ import Vocabulary
             ("package.json", #"{"name": "shop", "scripts": {}}"#, "no key in it"),
             ("package.json", #"{"devDependencies": {"electron-builder": "26.0.0"}}"#, "npx electron-builder"),
             ("a.txt", "{ a = b; }", "no key in it"),
+            ("error.json", #"{"NSErrorFailingURLKey": "http://a.example/", "code": -1022}"#, "no key in it"),
+            ("a.txt", "{ NSLocalizedDescription = \"x\"; NSUnderlyingError = \"y\"; }", "no key in it"),
+            ("a.txt", "{ \"NSWindow Frame main\" = \"1 2\"; NSNavLastRootDirectory = \"y\"; }", "no key in it"),
             ("Colors.plist", "<plist version=\"1.0\"><dict><key>color</key><true/></dict></plist>", "no key in it"),
             ("apple-app-site-association", #"{"applinks": {}}"#, "no key in it"),
             ("assetlinks.json", #"[{"relation": ["delegate_permission/common.handle_all_urls"]}]"#, "Android"),
@@ -213,6 +219,38 @@ import Vocabulary
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let found = try InfoPlistSearch.search(folder)
         #expect(found.lists.count == 1 && found.unreadable.isEmpty)
+    }
+
+    @Test("The configuration of electron-builder is read as it is written most, in YAML")
+    func theListInYAMLIsRead() throws {
+        let text =
+            "appId: com.example.shop\nmac:\n  extendInfo:\n    NSAppTransportSecurity:\n      NSAllowsArbitraryLoads: true\n"
+        let document = try #require(try ProjectFile.document("electron-builder.yml", Array(text.utf8)))
+        let flag = document.root["NSAppTransportSecurity"]?["NSAllowsArbitraryLoads"]
+        #expect(flag?.propertyListValue == .boolean(true))
+        #expect(ProjectFile.note("electron-builder.yml", document)?.isEmpty == false)
+        #expect(throws: MalformedInput.self) {
+            try ProjectFile.document("electron-builder.yml", Array("appId: com.example.shop\n".utf8))
+        }
+    }
+
+    @Test("What a Godot project adds to the Info.plist is read at its own lines, and two lists are not")
+    func theListOfAGodotProjectIsRead() throws {
+        let preset = { (flag: String) in
+            "[preset.0]\nname=\"iOS\"\nplatform=\"iOS\"\n[preset.0.options]\napplication/additional_plist_content=\"<key>NSAppTransportSecurity</key>\n<dict>\n<key>NSAllowsArbitraryLoads</key>\n<\(flag)/>\n</dict>\"\nrich/text=\"\"\n"
+        }
+        let text = preset("true")
+        let document = try #require(try ProjectFile.document("export_presets.cfg", Array(text.utf8)))
+        let flag = document.root["NSAppTransportSecurity"]?["NSAllowsArbitraryLoads"]
+        #expect(flag?.propertyListValue == .boolean(true))
+        #expect(flag.map { document.source[$0.range].elementsEqual("<true/>".utf8) } == true)
+        #expect(document.source.count == text.utf8.count)
+        for other in [preset("true") + preset("false"), "[preset.0]\nname=\"iOS\"\n"] {
+            let error = #expect(throws: MalformedInput.self) {
+                try ProjectFile.document("export_presets.cfg", Array(other.utf8))
+            }
+            #expect(error?.reason.contains("Godot") == true, "\(error?.reason ?? "")")
+        }
     }
 
     @Test("The list in the ios element of a tiapp.xml is read at its own lines, and one in a comment is not")
@@ -334,6 +372,12 @@ import Vocabulary
             )
         }
         #expect(error.map { "\($0)" }?.contains("INFOPLIST_PREPROCESS") == true)
+        let template = #expect(throws: MalformedInput.self) {
+            try InfoPlistSearch.document(
+                Array("<plist><dict>\n{{if .Debug}}\n<key>A</key><true/>\n{{end}}\n</dict></plist>".utf8),
+                name: "Info.plist")
+        }
+        #expect(template?.reason.contains("a part of a template") == true, "\(template?.reason ?? "")")
     }
 
     /// Several targets: one with a file, one whose list is generated, and tests, which have no dictionary.

@@ -26,6 +26,39 @@ import Vocabulary
             return String(format: "%08x  ", start) + halves.joined(separator: "  ") + "  |.. 12 ab|"
         }.joined(separator: "\n") + "\n00000020\n"
 
+    /// As `hexdump` and `od -x` print the first bytes of the key: in words, the second byte first, the last one filled with a zero.
+    private static func words(_ count: Int, radix: Int) -> String {
+        let bytes = key.prefix(count) + (count.isMultiple(of: 2) ? [] : [0])
+        func offset(_ number: Int) -> String { String(String(0x1000_0000 + number, radix: radix).suffix(7)) }
+        let rows = stride(from: 0, to: count, by: 16).map { start in
+            let row = bytes[start..<min(start + 16, bytes.count)]
+            let words = stride(from: start, to: row.endIndex, by: 2).map { [row[$0 + 1], row[$0]].hexadecimal() }
+            return "\(offset(start)) \(words.joined(separator: " "))\n"
+        }
+        return rows.joined() + offset(count) + "\n"
+    }
+
+    @Test(arguments: [31, 32, 16, 15]) func wordsOfADumpAreSwapped(_ count: Int) throws {
+        for text in [Self.words(count, radix: 16), Self.words(count, radix: 8)] {
+            let read = try PastedBytes.fixed(Array(text.utf8), sizes: [count])
+            #expect(
+                read.bytes == Array(Self.key.prefix(count)) && read.form == "a hex dump, then hexadecimal", "\(text)")
+        }
+    }
+
+    /// Of octal words, letters and words of four bytes in other orders nothing is guessed.
+    @Test(arguments: [
+        "0000000 061643 066546 067564 070141 066160 026545 070141 060560\n0000020 072164 071545 063564 072141 051564\n",
+        "0000000 243   c   f   m   t   o   a   p   p   l   e   -   a   p   p   a\n0000020   t   t   e   s   t\n",
+        "00000000: 10100011 01100011 01100110 01101101 01110100 01101111  .cfmto\n00000006: 01100001 01110000\n",
+        "00000000: 6d6663a3 70616f74 2d656c70 70617061  .cfmtoapple-appa\n00000010: 73657474 74616774 746d7453 637862a2\n",
+    ])
+    func otherDumpsAreNamed(_ text: String) {
+        let fault = #expect(throws: MalformedInput.self) { try PastedBytes(reading: Array(text.utf8), wanted: .object) }
+        #expect(fault?.reason.contains("print the base64 instead") == true, "\(fault?.reason ?? "")")
+        #expect(PastedBytes.isCutPrint(Array(text.utf8)))
+    }
+
     private static let pairs = key.map { [$0].hexadecimal() }
 
     /// Every form that people have, each with what must be said of it.

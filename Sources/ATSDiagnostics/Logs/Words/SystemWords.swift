@@ -42,6 +42,8 @@ enum SystemWords {
         row("unsatisfied (No network route)", [.netOffline], "The device has no route to any network."),
         row("was not allowed to display insecure content", [.cleartextOwnRule], mixed, fix: "load it over https"),
         row("was not allowed to run insecure content", [.cleartextOwnRule], mixed, fix: "load it over https"),
+        row("[blocked] The page at ", [.cleartextOwnRule], mixed, fix: "load it over https"),
+        row("the content must be served over HTTPS", [.cleartextOwnRule], mixed, fix: "load it over https"),
         // What checks of the app write that pin.
         row("Pin validation failed for", [.trustRefusedByDelegate], pinned, fix: pins),
         row("SSL Pin not found for", [.trustRefusedByDelegate], pinned, fix: pins),
@@ -145,6 +147,12 @@ enum SystemWords {
                 "try from another network, and look whether the server computes Sec-WebSocket-Accept from the key of the request"
         ),
         row(
+            "was not upgraded to websocket", [.httpNoAnswer],
+            "The server answered the opening of the WebSocket, and did not go on to it: what is at this path speaks no WebSocket, asks for a login, or is behind a proxy that passes none; this is not ATS.",
+            fix:
+                "compare with `curl -i -H 'Upgrade: websocket' -H 'Connection: Upgrade' URL`: a server of WebSockets answers with status 101 or says what it misses"
+        ),
+        row(
             "Could not connect to development server", [.netRefused],
             "The app does not reach the development server (Metro) of React Native; this is not ATS.",
             fix:
@@ -186,7 +194,7 @@ enum SystemWords {
     private static let upgrade =
         "`curl --http2 -v URL` names the header; hide it in the proxy (nginx: proxy_hide_header Upgrade;), or switch HTTP/2 off there"
     private static let mixed =
-        "WebKit blocks mixed content: a page of https, or of a scheme of the app, may not load http, whatever ATS allows."
+        "The web view blocks mixed content: a page of https, or of a scheme of the app, may not load http, whatever ATS allows."
     private static let pinned =
         "The app's own check refused <host>: none of the keys or certificates that the app pins is in the chain."
     private static let webSocket =

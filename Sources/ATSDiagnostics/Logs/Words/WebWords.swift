@@ -41,7 +41,7 @@ enum WebWords {
             "Error: Failed to fetch", "Exception: Failed to fetch",
             "\"Failed to fetch\"", "\"Load failed\"", "XMLHttpRequest error", "0 Unknown Error",
             "ERR_FAILED", "TypeError: fetch failed", "RCTErrorDomain", "error sending request for url",
-            "TLS handshake error from",
+            "TLS handshake error from", ": SSL handshake failure",
         ].map { vague($0, "What wrote this says no more than that the load failed; in a web view it is often CORS.") }
         + [
             vague(
@@ -59,6 +59,9 @@ enum WebWords {
                 "com.alamofire.error.serialization",
                 "The server answered, and AFNetworking does not take the answer for its status or its type: the load itself worked."
             ),
+            vague("unacceptableStatusCode(code:", status), vague("Response status code was unacceptable", status),
+            vague("Http status error [", status),
+            vague("DioException [bad response]", status),
             vague(
                 "\"http_status\":0",
                 "Cordova's FileTransfer got no answer and hides the error: of an http URL it is often ATS."),
@@ -80,6 +83,8 @@ enum WebWords {
 
     private static let cors =
         "The web view refused the answer of <host> by the rules for other origins (CORS): the server does not allow the origin of the page."
+    private static let status =
+        "The server answered with a status that the app takes for an error: the load itself worked, and ATS allowed it."
     private static let security = "The page's own Content Security Policy forbids the load."
     static let origins =
         "let the server answer with Access-Control-Allow-Origin for the origin of the page (capacitor://localhost, ionic://localhost, https://localhost), to OPTIONS too, or load with native code, as CapacitorHttp does"
