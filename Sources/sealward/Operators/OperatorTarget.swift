@@ -15,17 +15,16 @@ import Vocabulary
 
 /// Where an operator's verb is carried out: at a running service, or in a store.
 struct OperatorTarget: ParsableArguments {
-    @Option(
-        help: ArgumentHelp("The service, for example https://trust.example.com; needs --token-file.", valueName: "URL"))
+    @Option(help: .value("The service, for example https://trust.example.com; needs --token-file.", "URL"))
     var url: String?
 
-    @Option(help: ArgumentHelp("The operator's token for --url; - is standard input.", valueName: "FILE"))
+    @Option(help: .value("The operator's token for --url; - is standard input.", "FILE"))
     var tokenFile: String?
 
-    @Option(help: ArgumentHelp("The store instead of a service: sqlite:PATH or a PostgreSQL URL.", valueName: "STORE"))
+    @Option(help: .value("The store instead of a service: sqlite:PATH or a PostgreSQL URL.", "STORE"))
     var store: String?
 
-    @Option(help: ArgumentHelp("Why, for the audit: one line of up to \(AuditReason.limit) bytes.", valueName: "TEXT"))
+    @Option(help: .value("Why, for the audit: one line of up to \(AuditReason.limit) bytes.", "TEXT"))
     var reason: String?
 
     @OptionGroup var connection: ReachOptions
