@@ -5,7 +5,6 @@ import AppTransportSecurity
 import PropertyLists
 import Vocabulary
 
-/// The keys of one exception.
 enum ExceptionKeys {
     static let all = ExceptionEntry.keys
     static let suffixes = ["AllowsInsecureHTTPLoads", "RequiresForwardSecrecy", "MinimumTLSVersion"]
@@ -29,7 +28,6 @@ enum ExceptionKeys {
     static let tlsVersions = [ATSKey.minimumTLSVersion] + legacy.filter { $0.hasSuffix("MinimumTLSVersion") }
 }
 
-/// The keys of one pinned host.
 enum PinKeys {
     static let identities = [ATSKey.pinnedAuthorities, ATSKey.pinnedLeaves]
     static let all = identities + [ATSKey.includesSubdomains]

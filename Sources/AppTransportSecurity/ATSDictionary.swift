@@ -77,7 +77,6 @@ public struct ATSDictionary: Sendable, Equatable {
     /// Whether nothing is set, so that the defaults apply.
     package var isEmpty: Bool { self == ATSDictionary() }
 
-    /// The boolean keys of the dictionary itself.
     static let flags: [(key: String, path: any WritableKeyPath<ATSDictionary, Bool?> & Sendable)] = [
         (ATSKey.arbitraryLoads, \.arbitraryLoads), (ATSKey.arbitraryLoadsForMedia, \.arbitraryLoadsForMedia),
         (ATSKey.arbitraryLoadsInWebContent, \.arbitraryLoadsInWebContent),

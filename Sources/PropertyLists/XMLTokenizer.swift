@@ -9,7 +9,6 @@ package import Vocabulary
 package struct XMLTokenizer {
     /// The text, in UTF-8.
     package let bytes: [UInt8]
-    /// The offset of the next byte.
     package var position = 0
 
     package init(_ bytes: [UInt8], from position: Int = 0) {

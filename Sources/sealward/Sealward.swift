@@ -74,7 +74,6 @@ struct Sealward: AsyncParsableCommand {
 }
 
 extension AddedReleases {
-    /// The variable that names the file.
     static let variable = "SEALWARD_SYSTEMS"
 
     /// The releases of the file that the environment names; none if it names none.

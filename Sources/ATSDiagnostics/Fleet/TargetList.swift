@@ -20,7 +20,6 @@ package struct TargetList: Sendable {
 
     package init(isForNSCurl: Bool = false) { self.isForNSCurl = isForNSCurl }
 
-    /// A list of targets that were read already.
     package init(_ targets: [CheckTarget]) {
         self.init()
         entries = targets.map { Entry(text: $0.displayURL, address: $0.address, scope: $0.scope) }

@@ -43,7 +43,6 @@ package struct LogFailure: Sendable {
     let port: Int?
     /// The command that asks the host; nil without one.
     let check: String?
-    /// Who or what refused.
     package let kind: Kind
     /// Why, the decisive cause first; several only where the log does not decide.
     package let because: [Cause]
@@ -63,7 +62,6 @@ package struct LogFailure: Sendable {
     private let isSocket: Bool
     /// Lower says more.
     let rank: Int
-    /// The first line.
     let line: Int
     /// The lines about it.
     private(set) var count: Int

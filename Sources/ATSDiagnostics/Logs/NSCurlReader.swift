@@ -12,7 +12,6 @@ struct NSCurlReader: Sendable {
     private var titleHost: String?
     /// In the order of the transcript, at most 256.
     private(set) var rows: [NSCurlTranscript.Row] = []
-    /// The number of the first line.
     private(set) var firstLine = 0
     private var isInside = false
     private var isStarted = false
@@ -95,7 +94,6 @@ struct NSCurlReader: Sendable {
         return true
     }
 
-    /// Keeps the row that was read.
     private mutating func endRow() {
         guard let name, rows.count < 256 else { return }
         rows.append(
@@ -116,7 +114,6 @@ struct NSCurlReader: Sendable {
         line.starts(with: "Starting ATS Diagnostics".utf8)
     }
 
-    /// Where the loads went.
     var place: LogPlace? {
         url.flatMap { LogPlace(url: Array($0.utf8)[...]) } ?? titleHost.flatMap { LogPlace(host: Array($0.utf8)[...]) }
     }

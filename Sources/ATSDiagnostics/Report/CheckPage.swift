@@ -42,7 +42,6 @@ package struct CheckPage {
         self.instant = instant
     }
 
-    /// The page as text.
     package func html() -> String {
         let failing = targets.count { $0.verdicts.contains { $0.result == .fail } }
         var page = HTMLPage(

@@ -7,7 +7,6 @@ import Vocabulary
 /// The load commands of one architecture of a Mach-O executable. Source: `mach-o/loader.h` and `mach-o/fat.h`. Each count and size is bounded
 /// before it is used.
 struct MachOImage {
-    /// Where the image begins in the file.
     let start: Int
     private let commands: FileNumbers
     private let isLittle: Bool

@@ -15,7 +15,6 @@ package final class ReadingBudget {
     var claims = ReadingLimits.claimBytes
     /// Bytes of executables that archives unfold to.
     var executables = ReadingLimits.executableBytes
-    /// Bytes of .NET projects.
     var projects = ReadingLimits.projectBytes
 
     package init() {}

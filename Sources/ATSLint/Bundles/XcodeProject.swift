@@ -7,13 +7,11 @@ package import Vocabulary
 
 /// What an Xcode project file says about the Info.plists of its targets.
 package struct XcodeProject {
-    /// An Info.plist that a target names.
     struct NamedList {
         /// As the setting has it.
         let path: String
         let target: String
         let configuration: String
-        /// Where the setting is.
         let offset: Int
     }
 

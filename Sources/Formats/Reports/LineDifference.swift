@@ -3,7 +3,6 @@
 
 import Vocabulary
 
-/// The difference of two texts, line by line.
 package enum LineDifference {
     package enum Kind: String {
         case same, del, ins

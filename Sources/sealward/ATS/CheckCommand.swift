@@ -160,7 +160,6 @@ struct CheckCommand: WorkingCommand {
         return output.outcome
     }
 
-    /// What the command reads or keeps.
     private var files: [String] {
         let connection = network.connection
         let read = [

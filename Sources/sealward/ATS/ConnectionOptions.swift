@@ -29,7 +29,6 @@ struct ConnectionOptions: ParsableArguments {
 
     func validate() throws { try ReachOptions.check(seconds: timeout, of: "--timeout") }
 
-    /// The settings of a session for a system.
     func settings(_ profile: OSProfile, sdk: LinkedSDK?) throws -> CheckSession.Configuration {
         var settings = CheckSession.Configuration()
         settings.profile = profile
@@ -102,7 +101,6 @@ struct TrustOptions: ParsableArguments {
     /// The logs of the option; nil without it.
     func logs() throws -> CTLogList? { try ctLogList.map { try TrustOptions.logs(of: $0) } }
 
-    /// Reads a list of logs.
     static func logs(of path: String) throws -> CTLogList {
         try CommandIO.value(of: path, limit: 16 << 20, CTLogList.init(json:))
     }

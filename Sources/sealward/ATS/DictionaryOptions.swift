@@ -51,7 +51,6 @@ struct DictionaryOptions: ParsableArguments {
 }
 
 extension LinkedSDK {
-    /// What an option for the SDK is about.
     static let help =
         "The SDK that the app is linked on, up to \(known.upperBound) as iOS counts (macOS 15 is 18; before 9 ATS is off); default the one that the app names"
 }

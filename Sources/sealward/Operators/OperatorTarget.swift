@@ -83,7 +83,6 @@ struct OperatorTarget: ParsableArguments {
         return try bytes.isEmpty ? .object([]) : OperatorTarget.read(bytes)
     }
 
-    /// A document that the service sent.
     static func read(_ bytes: [UInt8]) throws(CommandFault) -> JSONValue {
         guard let document = try? JSONReader.read(bytes) else { throw CommandFault("The answer is not JSON.") }
         return document

@@ -54,7 +54,6 @@ struct RampCommand: ResultCommand {
     }
 }
 
-/// A plan in words and as JSON.
 private struct RampReport {
     let plan: RampPlan
 

@@ -14,7 +14,6 @@ struct ProjectMarkup {
         var children: [Element] = []
         var text: [UInt8] = []
 
-        /// The value of an attribute, nil if it is absent.
         func attribute(_ name: String) -> [UInt8]? {
             attributes.first { $0.name.elementsEqual(name.utf8) }?.value
         }
