@@ -77,8 +77,6 @@ extension AddedReleases {
     static let variable = "SEALWARD_SYSTEMS"
 
     /// The releases of the file that the environment names; none if it names none.
-    ///
-    /// - Throws: `CommandFault` if the file cannot be read or says something else.
     static func ofEnvironment() throws(CommandFault) -> AddedReleases {
         guard let path = ProcessInfo.processInfo.environment[variable], !path.isEmpty else { return AddedReleases() }
         let bytes = try CommandIO.readText(path, limit: 256 << 10)

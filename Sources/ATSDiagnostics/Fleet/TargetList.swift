@@ -29,8 +29,6 @@ package struct TargetList: Sendable {
     package var isEmpty: Bool { entries.isEmpty }
 
     /// Adds what a user wrote, after reading it once.
-    ///
-    /// - Throws: `MalformedInput` with code `malformed.url`.
     @discardableResult package mutating func append(_ text: String) throws(MalformedInput) -> CheckTarget {
         let target = try read(text)
         entries.append(Entry(text: text, address: nil, scope: .named))
@@ -73,7 +71,6 @@ package struct TargetList: Sendable {
     /// One without any stays as it is.
     ///
     /// - Parameter concurrency: targets that are asked for at a time.
-    /// - Throws: `CancellationError`.
     package func expanded(
         concurrency: Int, _ addresses: @escaping @Sendable (CheckTarget) async -> [String]
     ) async throws -> TargetList {

@@ -35,7 +35,6 @@ package struct CheckPage {
     private let targets: [Target]
     private let instant: Date
 
-    /// - Parameter instant: the moment of judgement.
     package init(version: String, targets: [Target], at instant: Date) {
         self.version = version
         self.targets = targets

@@ -20,8 +20,6 @@ package final class ReadingBudget {
     package init() {}
 
     /// Takes a list into what is kept.
-    ///
-    /// - Throws: `MalformedInput` with code `malformed.plist` if that is more than a run keeps.
     func keep(_ document: PlistDocument, path: String) throws(MalformedInput) {
         let weight = ReadingBudget.weight(of: document) + path.utf8.count * 8
         guard weight <= kept else {

@@ -72,8 +72,6 @@ struct OperatorTarget: ParsableArguments {
     /// Does an operation over HTTP or on the store.
     ///
     /// - Parameter ask: the same of the operators' service on the store.
-    /// - Returns: the document that answers it.
-    /// - Throws: ``refusal(_:_:_:)``.
     func document(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil,
         inStore ask: (OperatorSession) async throws -> JSONValue
@@ -89,8 +87,6 @@ struct OperatorTarget: ParsableArguments {
     }
 
     /// Asks the operators' service on the store, which has the reason for its audit.
-    ///
-    /// - Throws: ``refusal(_:_:_:)``.
     func inStore<Value: Sendable>(_ ask: (OperatorSession) async throws -> Value) async throws -> Value {
         let result = try await withStore { opened -> Result<Value, Problem> in
             let session = try await OperatorSession(opened, reason: reason)
@@ -105,7 +101,6 @@ struct OperatorTarget: ParsableArguments {
     /// Asks one route of the service.
     ///
     /// - Parameter access: that of a command that asks often; nil if its files are read for this call.
-    /// - Throws: ``refusal(_:_:_:)``.
     func overHTTP(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil, access: Access? = nil
     ) async throws -> [UInt8] {

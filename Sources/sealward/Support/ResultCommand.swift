@@ -25,7 +25,6 @@ extension WorkingCommand {
 protocol ResultCommand: WorkingCommand {
     var form: ResultForm { get }
 
-    /// - Throws: as ``WorkingCommand/outcome()``.
     func result() async throws -> CommandResult
 }
 
