@@ -27,8 +27,7 @@ struct NSCurlReader: Sendable {
     ///
     /// - Returns: whether it belongs to the transcript, so that it is no news of its own.
     mutating func take(_ whole: ArraySlice<UInt8>, line number: Int = 0) -> Bool {
-        var line = whole.drop { $0 == 0x20 || $0 == 0x09 }
-        while let last = line.last, last == 0x20 || last == 0x0D || last == 0x09 { line = line.dropLast() }
+        var line = whole.trimmed { $0 == 0x20 || $0 == 0x0D || $0 == 0x09 }
         // A page makes headings of titles and rules of the lines between rows.
         if line.starts(with: "## ".utf8) { line = line.dropFirst(3).drop { $0 == 0x20 } }
         if line.isEmpty {
