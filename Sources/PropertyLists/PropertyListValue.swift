@@ -62,8 +62,7 @@ extension PropertyListValue {
     ///   member twice, has a name of over 1,024 bytes or more than 30 combining marks in a row, or holds `null`, which no property list can hold.
     public init(json bytes: [UInt8]) throws(MalformedInput) {
         // Editors on Windows put a byte order mark in front, which RFC 8259 lets a reader pass over.
-        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-        let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
+        let text = Array(bytes.dropFirst(TextFileEncoding.markCount(bytes)))
         var limits = JSONReader.Limits()
         limits.depth = 64
         // As many as a property list may have.
@@ -84,23 +83,14 @@ extension PropertyListValue {
             var elements: [PropertyListValue] = []
             elements.reserveCapacity(values.count)
             for (index, value) in values.enumerated() {
-                do throws(MalformedInput) {
-                    elements.append(try PropertyListValue(value))
-                } catch {
-                    throw PropertyListValue.fault(error, inside: "[\(index)]")
-                }
+                elements.append(try PropertyListValue(value, inside: "[\(index)]"))
             }
             self = .array(elements)
         case .object(let list):
             var members: [String: PropertyListValue] = [:]
             for member in list {
                 if let reason = PlistText.fault(member.name, isKey: true) { throw PropertyListValue.fault(reason) }
-                let value: PropertyListValue
-                do throws(MalformedInput) {
-                    value = try PropertyListValue(member.value)
-                } catch {
-                    throw PropertyListValue.fault(error, inside: member.name)
-                }
+                let value = try PropertyListValue(member.value, inside: member.name)
                 guard members.updateValue(value, forKey: member.name) == nil else {
                     throw PropertyListValue.fault("`\(member.name)` is given twice")
                 }
@@ -113,10 +103,14 @@ extension PropertyListValue {
         MalformedInput(code: .malformedJSON, reason: reason)
     }
 
-    /// The fault with the step that leads to its place: written on the way out, because nearly every value has none.
-    private static func fault(_ fault: MalformedInput, inside step: String) -> MalformedInput {
-        let joint = fault.place.isEmpty || fault.place.utf8.first == 0x5B ? "" : "."
-        return MalformedInput(code: fault.code, place: step + joint + fault.place, reason: fault.reason)
+    /// A fault gets the step that leads to its place on the way out, because nearly every value has none.
+    private init(_ value: JSONValue, inside step: @autoclosure () -> String) throws(MalformedInput) {
+        do throws(MalformedInput) {
+            try self.init(value)
+        } catch {
+            let joint = error.place.isEmpty || error.place.utf8.first == 0x5B ? "" : "."
+            throw MalformedInput(code: error.code, place: step() + joint + error.place, reason: error.reason)
+        }
     }
 }
 
