@@ -25,9 +25,6 @@ package struct LogFailure: Sendable {
         case appAttest = "app-attest"
         /// A library that does not load with the system's stack.
         case notApple = "not-apple"
-
-        /// Whether no key of NSAppTransportSecurity has anything to do with it.
-        var isNotATS: Bool { ![.ats, .trust, .tls].contains(self) }
     }
 
     struct Key: Hashable {
@@ -195,7 +192,7 @@ extension LogFailure {
                     because.dropFirst().map(\.code.rawValue).joined(separator: ", ") + "; the log does not say which")
             }
         }
-        if kind.isNotATS || isSocket, saysWhy, !isCutHandshake, !readsDictionary {
+        if ![.ats, .trust, .tls].contains(kind) || isSocket, saysWhy, !isCutHandshake, !readsDictionary {
             add("not", "App Transport Security: no key of NSAppTransportSecurity changes this.")
         }
         for fix in fix { add("fix", fix.terminalSafe) }
