@@ -24,8 +24,6 @@ public struct CheckTarget: Sendable, Hashable {
     }
 
     /// Reads a target as nscurl does, which loads `http` URLs as `https`.
-    ///
-    /// - Throws: `MalformedInput` with code `malformed.url`.
     package init(nscurl text: String) throws(MalformedInput) {
         let given = try CheckTarget.given(text)
         url = try LoadURL(CheckTarget.secureText(of: given))

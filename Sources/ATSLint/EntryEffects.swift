@@ -89,7 +89,7 @@ struct EntryEffects: Sendable {
         }
         decidesBelow = below.last.map { scopes.about([$0.plain]).decides(host.text, $0.plain) } ?? []
         self.scopes = scopes
-        guard host.isReportedLocal, scopes.systems.someSupported(isLocal) else { return }
+        guard host.isLocal(LocalHosts.direct), scopes.systems.someSupported(isLocal) else { return }
         if scopes.systems.someSupported(blocksLocal) {
             localState = .blocks
         } else if host.isLocal {

@@ -59,7 +59,6 @@ struct Hits {
     private(set) var omitted = 0
     /// How many bytes of findings the run may still list.
     var allowance: Int
-    /// Keys that App Review asks about.
     private(set) var questions: [(key: String, keyPath: [String], offset: Int)] = []
     var rule = 0
     /// The places in ``all`` of findings that are no errors: they make room for errors that come later.
@@ -146,6 +145,5 @@ package enum TextEdit: Sendable, Equatable {
     /// A new value for a key.
     static func value(_ member: PlistMember, _ xml: String) -> TextEdit { .replace(member.node.range, with: xml) }
 
-    /// Removes a key with its value.
     static func remove(_ member: PlistMember) -> TextEdit { .remove(member.range) }
 }

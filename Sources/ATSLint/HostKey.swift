@@ -92,10 +92,7 @@ struct HostKey: Sendable, Equatable {
     /// local.
     var isLocal: Bool { isLocal(LocalHosts.confirmed) }
 
-    /// The same with the private addresses, of which field reports say so.
-    var isReportedLocal: Bool { isLocal(LocalHosts.direct) }
-
-    private func isLocal(_ ranges: [AddressRange]) -> Bool {
+    func isLocal(_ ranges: [AddressRange]) -> Bool {
         switch kind {
         case .address, .block: ranges.contains(where: isInside)
         case .name: LocalHosts.isLocalName(text.lowercased())

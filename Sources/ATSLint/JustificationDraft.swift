@@ -22,7 +22,6 @@ package struct JustificationDraft: Sendable {
         self.evidence = evidence
     }
 
-    /// The draft in Markdown.
     package func text() -> String {
         let asking = results.filter { !$0.reviewTriggers.isEmpty }
         let hasMinimum = results.contains { result in

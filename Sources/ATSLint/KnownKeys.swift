@@ -5,7 +5,6 @@ import AppTransportSecurity
 import PropertyLists
 import Vocabulary
 
-/// The keys of one exception.
 enum ExceptionKeys {
     static let all = ExceptionEntry.keys
     static let suffixes = ["AllowsInsecureHTTPLoads", "RequiresForwardSecrecy", "MinimumTLSVersion"]
@@ -29,7 +28,6 @@ enum ExceptionKeys {
     static let tlsVersions = [ATSKey.minimumTLSVersion] + legacy.filter { $0.hasSuffix("MinimumTLSVersion") }
 }
 
-/// The keys of one pinned host.
 enum PinKeys {
     static let identities = [ATSKey.pinnedAuthorities, ATSKey.pinnedLeaves]
     static let all = identities + [ATSKey.includesSubdomains]
@@ -129,13 +127,7 @@ package enum Spelling {
             scalar.properties.isWhitespace || scalar.properties.isDefaultIgnorableCodePoint
                 || scalar.properties.isQuotationMark
         }
-        guard text.utf8.count <= 256, let first = text.unicodeScalars.first, let last = text.unicodeScalars.last,
-            isBlank(first) || isBlank(last)
-        else { return text }
-        var scalars = text.unicodeScalars[...]
-        scalars = scalars.drop(while: isBlank)
-        while let last = scalars.last, isBlank(last) { scalars = scalars.dropLast() }
-        return String(String.UnicodeScalarView(scalars))
+        return text.utf8.count > 256 ? text : String(text.unicodeScalars.trimmed(while: isBlank))
     }
 
     /// Every key of the dictionary and of its entries.

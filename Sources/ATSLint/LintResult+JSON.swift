@@ -6,7 +6,6 @@ package import Formats
 import Vocabulary
 
 extension LintResult {
-    /// The member of `files` in the JSON report.
     package func json(attest: JSONValue? = nil) -> JSONValue {
         var members: [JSONValue.Member] = [
             .init("path", .string(subject.path)),

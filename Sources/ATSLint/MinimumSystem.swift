@@ -60,6 +60,5 @@ public struct MinimumSystem: Sendable, Equatable {
         change.isLater(than: (major, minor), of: line.rawValue)
     }
 
-    /// The name for people, for example `iOS 15.0`.
     package var name: String { "\(platform.label) \(text)" }
 }

@@ -9,7 +9,6 @@ package import Vocabulary
 package struct PlistFixer {
     /// What was done about one finding.
     package struct Step: Sendable {
-        /// What the step edits.
         package let finding: Finding
         /// In words: `removed`, `renamed`, `rewritten`.
         package let action: String
@@ -17,7 +16,6 @@ package struct PlistFixer {
 
     /// The fixed text; equal to the source where nothing was fixed.
     package let text: [UInt8]
-    /// What was done, in order.
     package let steps: [Step]
     /// Findings that have an edit which would loosen the policy, block a load, or add another finding.
     package let declined: [Finding]

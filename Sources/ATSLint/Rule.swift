@@ -39,13 +39,11 @@ public struct Rule: Sendable {
     }
 }
 
-/// An Info.plist that shows a rule.
 package struct Example: Sendable {
     /// The contents of the NSAppTransportSecurity dictionary in XML; nil if the list has none.
     package let ats: String?
     /// Members of the root dictionary in XML, beside NSAppTransportSecurity.
     package private(set) var root = ""
-    /// Text after the document.
     package private(set) var trailing = ""
     /// For rules about apps: the dictionary of an extension.
     package private(set) var sibling: String?

@@ -16,7 +16,6 @@ package enum RuleBook {
         return result + "\nSource: \(source(rule.citation))\n"
     }
 
-    /// One line for each rule.
     package static func list() -> String {
         RuleCatalog.all.map { rule in
             rule.id + "  " + rule.severity.rawValue.padded(to: 8) + "  " + rule.summary

@@ -44,11 +44,10 @@ public struct ATSDictionary: Sendable, Equatable {
     public init(_ value: PropertyListValue?) {
         self.init()
         var remarks = Remarks()
-        var members = value?.members ?? [:]
+        let members = value?.members ?? [:]
         if let value, value.members == nil {
             remarks.add(
                 .dictionaryWrongType, "NSAppTransportSecurity is \(value.kind), not a dictionary: the defaults apply.")
-            members = [:]
         }
         for (key, path) in ATSDictionary.flags { self[keyPath: path] = remarks.flag(members, key) }
         hardening = remarks.hardening(members, ATSKey.requiresNIAP)
@@ -77,7 +76,6 @@ public struct ATSDictionary: Sendable, Equatable {
     /// Whether nothing is set, so that the defaults apply.
     package var isEmpty: Bool { self == ATSDictionary() }
 
-    /// The boolean keys of the dictionary itself.
     static let flags: [(key: String, path: any WritableKeyPath<ATSDictionary, Bool?> & Sendable)] = [
         (ATSKey.arbitraryLoads, \.arbitraryLoads), (ATSKey.arbitraryLoadsForMedia, \.arbitraryLoadsForMedia),
         (ATSKey.arbitraryLoadsInWebContent, \.arbitraryLoadsInWebContent),

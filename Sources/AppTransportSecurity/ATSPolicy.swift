@@ -158,7 +158,7 @@ public struct ATSPolicy: Sendable {
         let insecure = entry?.allowsInsecureHTTPLoads ?? false
         let forwardSecrecy = entry?.requiresForwardSecrecy ?? true
         let suitePolicy: TransportRequirements.SuitePolicy = forwardSecrecy ? .ats : (insecure ? .system : .atsPlusRSA)
-        let minimum = minimumVersion(entry)
+        let minimum = min(entry?.minimumTLSVersion?.version ?? .tls12, profile.maximumVersion)
         return TransportRequirements(
             minimumTLS: isHardened ? max(minimum, .tls12) : minimum, suitePolicy: suitePolicy,
             serverTrust: insecure ? .default : .ats, delegateMayAccept: insecure,
@@ -166,11 +166,6 @@ public struct ATSPolicy: Sendable {
             isHardened: isHardened,
             entryRequiresTransparency: (entry?.requiresCertificateTransparency ?? false)
                 && profile.facts.readsTransparencyKey.value, isToAddress: url.literalAddress != nil, profile: profile)
-    }
-
-    private func minimumVersion(_ entry: ExceptionEntry?) -> TLSVersion {
-        let stated = entry?.minimumTLSVersion?.version ?? .tls12
-        return min(stated, profile.maximumVersion)
     }
 
     // MARK: - Notes
@@ -243,7 +238,7 @@ public struct ATSPolicy: Sendable {
     /// What depends on the SDK that the app is linked on.
     private func linkedNotes(_ url: LoadURL, _ requirements: TransportRequirements) -> [Cause] {
         var notes: [Cause] = []
-        if requirements.isLimitedByStack, url.isSecure {
+        if requirements.policyMinimum < profile.stackMinimum.value, url.isSecure {
             notes.append(
                 Cause(
                     .noteStackMinimum,

@@ -31,7 +31,6 @@ package struct CauseTable: Sendable {
         /// The same for whoever runs the server or writes the dictionary.
         package let remediation: Remediation
 
-        /// Makes a row; see ``CodeExplanation`` and ``Remediation`` for its parts.
         package init(
             _ code: Code, at stage: Stage, _ meaning: String, _ actor: CodeExplanation.Actor, _ action: String,
             setting: ServerSetting? = nil, exception: Remediation.ExceptionKey? = nil

@@ -8,12 +8,6 @@ import Vocabulary
 // Sources: AVError.h; WebKitErrors.h and WebKit's sources. Apple documents no number of CoreMedia: those here are known from
 // their text (AVPlayerItemErrorLogEvent.errorComment), each in two independent public logs.
 extension ErrorNumber {
-    /// The row of an error of AVFoundation or CoreMedia; nil for numbers that are not known.
-    package static func player(_ number: Int) -> ErrorNumber? { playerErrors.first { $0.number == number } }
-
-    /// The row of an error of WebKit; nil for numbers that are none.
-    package static func webKit(_ number: Int) -> ErrorNumber? { webKitErrors.first { $0.number == number } }
-
     private init(player number: Int, _ name: String, _ sentence: String, _ meaning: String, _ cause: Code) {
         self.init(
             domain: .player, number: number, name: "AVError" + name, sentence: sentence, meaning: meaning,
@@ -21,9 +15,7 @@ extension ErrorNumber {
     }
 
     private init(coreMedia number: Int, _ comment: String, _ cause: Code = .httpMedia) {
-        self.init(
-            domain: .coreMedia, number: number, name: "CoreMedia error", sentence: comment, meaning: "", others: [cause]
-        )
+        self.init(domain: .coreMedia, number: number, name: "CoreMedia error", sentence: comment, others: [cause])
     }
 
     private init(

@@ -36,7 +36,7 @@ package struct ErrorNumber: Sendable {
     /// Apple's sentence, or the words of the header.
     package let sentence: String
     /// What it means for an app, without a full stop; empty where the sentence says all.
-    package let meaning: String
+    package private(set) var meaning = ""
     /// What the other side and the network bring about, and what the number says by itself; what the client refuses itself is in ``RefusalNumbers``.
     package let others: [Code]
     /// What to do, where no code says it.
@@ -53,26 +53,18 @@ package struct ErrorNumber: Sendable {
         return (own + others).reduce(into: []) { codes, code in if !codes.contains(code) { codes.append(code) } }
     }
 
-    /// The row of an NSURLError; nil for numbers that are none.
-    package static func url(_ number: Int) -> ErrorNumber? { urlErrors.first { $0.number == number } }
+    // The row of a number in each domain; nil for numbers that are none, or have nothing to do with loads.
+    package static func url(_ number: Int) -> ErrorNumber? { row(number, urlErrors) }
+    package static func stream(_ number: Int) -> ErrorNumber? { row(number, streamErrors) }
+    package static func cfNetwork(_ number: Int) -> ErrorNumber? { row(number, cfNetworkErrors) }
+    package static func httpStream(_ number: Int) -> ErrorNumber? { row(number, httpStreamErrors) }
+    package static func posix(_ number: Int) -> ErrorNumber? { row(number, posixErrors) }
+    package static func keychain(_ number: Int) -> ErrorNumber? { row(number, keychainErrors) }
+    package static func security(_ number: Int) -> ErrorNumber? { row(number, securityErrors) }
+    package static func player(_ number: Int) -> ErrorNumber? { row(number, playerErrors) }
+    package static func webKit(_ number: Int) -> ErrorNumber? { row(number, webKitErrors) }
 
-    /// The row of a CFStream error of TLS, which is an OSStatus too; nil for numbers that are none.
-    package static func stream(_ number: Int) -> ErrorNumber? { streamErrors.first { $0.number == number } }
-
-    /// The row of an error of CFNetwork's own domain; nil for numbers that are none.
-    package static func cfNetwork(_ number: Int) -> ErrorNumber? { cfNetworkErrors.first { $0.number == number } }
-
-    /// The row of a stream error of HTTP or of a name; nil for numbers that are none.
-    package static func httpStream(_ number: Int) -> ErrorNumber? { httpStreamErrors.first { $0.number == number } }
-
-    /// The row of an errno of Apple's systems or of Linux; nil for numbers that have nothing to do with connections.
-    package static func posix(_ number: Int) -> ErrorNumber? { posixErrors.first { $0.number == number } }
-
-    /// The row of an error of the Keychain; nil for numbers that are none.
-    package static func keychain(_ number: Int) -> ErrorNumber? { keychainErrors.first { $0.number == number } }
-
-    /// The row of an error of SecTrust; nil for numbers that are none.
-    package static func security(_ number: Int) -> ErrorNumber? { securityErrors.first { $0.number == number } }
+    private static func row(_ number: Int, _ rows: [ErrorNumber]) -> ErrorNumber? { rows.first { $0.number == number } }
 
     private static let anchors: [Code] = [.trustUnknownRoot, .trustSelfSigned, .trustMissingIntermediate]
     private static let suites: [Code] = [
@@ -500,13 +492,11 @@ extension ErrorNumber {
     }
 
     fileprivate init(cfNetwork number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
-        self.init(
-            domain: .cfNetwork, number: number, name: "kCF" + name, sentence: sentence, meaning: "", others: others)
+        self.init(domain: .cfNetwork, number: number, name: "kCF" + name, sentence: sentence, others: others)
     }
 
     fileprivate init(security number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
-        self.init(
-            domain: .security, number: number, name: "errSec" + name, sentence: sentence, meaning: "", others: others)
+        self.init(domain: .security, number: number, name: "errSec" + name, sentence: sentence, others: others)
     }
 
     fileprivate init(keychain number: Int, _ name: String, _ sentence: String, _ meaning: String, _ action: String) {
@@ -516,16 +506,14 @@ extension ErrorNumber {
     }
 
     fileprivate init(httpStream number: Int, _ name: String, _ sentence: String, _ others: [Code] = []) {
-        self.init(
-            domain: .httpStream, number: number, name: name, sentence: sentence, meaning: "", others: others)
+        self.init(domain: .httpStream, number: number, name: name, sentence: sentence, others: others)
     }
 
     fileprivate init(posix number: Int, _ name: String, _ sentence: String, _ others: [Code]) {
-        self.init(domain: .posix, number: number, name: name, sentence: sentence, meaning: "", others: others)
+        self.init(domain: .posix, number: number, name: name, sentence: sentence, others: others)
     }
 
     fileprivate init(stream number: Int, _ name: String, _ sentence: String, _ others: [Code] = []) {
-        self.init(
-            domain: .stream, number: number, name: "errSSL" + name, sentence: sentence, meaning: "", others: others)
+        self.init(domain: .stream, number: number, name: "errSSL" + name, sentence: sentence, others: others)
     }
 }

@@ -103,7 +103,6 @@ public enum TLSVersionName: String, Sendable, CaseIterable, Comparable {
             + "known; here \(TLSVersionName.tls12.rawValue) stays the minimum"
     }
 
-    /// The version itself.
     package var version: TLSVersion {
         switch self {
         case .tls10: .tls10

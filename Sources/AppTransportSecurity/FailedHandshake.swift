@@ -32,9 +32,7 @@ package func evaluate(
             return FailedHandshakeVerdict(isDetermined: true, causes: [cause], error: .connection(.closed))
         }
         return FailedHandshakeVerdict(
-            isDetermined: false,
-            causes: [Cause(ConnectionCauses.code(failure), ConnectionCauses.sentence(failure, host: host))],
-            error: .connection(failure))
+            isDetermined: false, causes: [ConnectionCauses.cause(failure, host: host)], error: .connection(failure))
     case .alert(_, let description):
         let streamCode =
             description == 70 ? HandshakeEvaluation.tooLow(requirements) : URLLoadError.streamCode(ofAlert: description)
@@ -182,28 +180,20 @@ package struct AlertMeaning: Sendable {
 
 /// Codes and sentences for connections that ended before TLS.
 package enum ConnectionCauses {
-    package static func code(_ failure: ConnectionFailure) -> Code {
+    static func cause(_ failure: ConnectionFailure, host: String) -> Cause {
         switch failure {
-        case .refused, .unreachable: .netRefused
-        case .timeout: .netTimeout
-        case .reset: .netReset
-        case .closed: .netClosed
-        case .notTLS: .netNotTLS
-        case .nameNotFound: .netDNS
-        }
-    }
-
-    package static func sentence(_ failure: ConnectionFailure, host: String) -> String {
-        switch failure {
-        case .refused: "\(host) refuses the connection: nothing is listening on this port."
-        case .unreachable(let reason): "\(host) cannot be reached: \(reason)."
-        case .timeout: "\(host) did not answer in time; that says nothing about what it supports."
-        case .reset: "\(host) reset the connection before it answered the ClientHello."
-        case .closed: "\(host) closed the connection without an answer to the ClientHello."
+        case .refused: Cause(.netRefused, "\(host) refuses the connection: nothing is listening on this port.")
+        case .unreachable(let reason): Cause(.netRefused, "\(host) cannot be reached: \(reason).")
+        case .timeout:
+            Cause(.netTimeout, "\(host) did not answer in time; that says nothing about what it supports.")
+        case .reset: Cause(.netReset, "\(host) reset the connection before it answered the ClientHello.")
+        case .closed: Cause(.netClosed, "\(host) closed the connection without an answer to the ClientHello.")
         case .notTLS(let prefix):
-            "\(host) answers with something that is not TLS"
-                + (prefix.starts(with: Array("HTTP/".utf8)) ? ": plain HTTP on this port." : ".")
-        case .nameNotFound(let reason): "The name \(host) cannot be resolved: \(reason)."
+            Cause(
+                .netNotTLS,
+                "\(host) answers with something that is not TLS"
+                    + (prefix.starts(with: Array("HTTP/".utf8)) ? ": plain HTTP on this port." : "."))
+        case .nameNotFound(let reason): Cause(.netDNS, "The name \(host) cannot be resolved: \(reason).")
         }
     }
 

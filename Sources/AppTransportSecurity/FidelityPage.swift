@@ -31,7 +31,7 @@ package enum FidelityPage {
 
         package var json: JSONValue {
             [
-                "property": .string(property.rawValue), "title": .string(property.title), "value": .string(words),
+                "property": .string("\(property)"), "title": .string(property.title), "value": .string(words),
                 "known": .array(bases.map { .string($0.rawValue) }), "sources": .array(sources.map(JSONValue.string)),
             ]
         }

@@ -10,10 +10,9 @@ enum HandshakeEvaluation {
     static func causes(
         _ requirements: TransportRequirements, _ handshake: HandshakeObservation, leaf: SignatureFacts?
     ) -> [Cause] {
-        var causes: [Cause] = []
-        if let cause = minimumCause(requirements) { causes.append(cause) }
-        if let cause = versionCause(requirements, handshake.version) { causes.append(cause) }
-        causes += suiteCauses(requirements, handshake.suite)
+        var causes =
+            [minimumCause(requirements), versionCause(requirements, handshake.version)].compactMap(\.self)
+            + suiteCauses(requirements, handshake.suite)
         if let group = handshake.group, !requirements.groups.contains(group) {
             causes.append(
                 Cause(

@@ -37,14 +37,8 @@ struct ExceptionLookup: Sendable {
             guard let key = ranges.around(address).first, let entry = entries[key] else { return nil }
             return Match(key: key, entry: entry, isBuiltIn: false, depth: 0)
         }
-        if let match = entry(for: url.host, depth: 0) { return match }
-        var name = Substring(url.host)
-        var depth = 0
-        while let dot = name.utf8.firstIndex(of: 0x2E) {
-            name = name[name.utf8.index(after: dot)...]
-            depth += 1
-            if name.isEmpty { break }
-            if let match = entry(for: String(name), depth: depth), match.entry.includesSubdomains { return match }
+        for (depth, name) in url.host.selfAndParents.enumerated() where !name.isEmpty {
+            if let match = entry(for: name, depth: depth), depth == 0 || match.entry.includesSubdomains { return match }
         }
         return nil
     }

@@ -102,9 +102,7 @@ package struct NearMisses: Sendable {
         // An entry that decided is as close as one can be, unless it is one for a domain above.
         var notes = exact(host, decision)
         if decision.rule.source != .exception {
-            var name = bare(host)
-            while let dot = name.utf8.firstIndex(of: 0x2E) {
-                name = String(name[name.utf8.index(after: dot)...])
+            for name in bare(host).selfAndParents.dropFirst() {
                 for candidate in candidates[UTF8Key(name)] ?? [] {
                     let reasons = reasons(of: candidate, host) + (candidate.coversSubdomains ? [] : [.subdomains])
                     if !reasons.isEmpty { notes.append(note(candidate.key, host, reasons)) }
@@ -160,8 +158,7 @@ package struct NearMisses: Sendable {
         func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
         if rest.utf8.first.map(isBlank) == true || rest.utf8.last.map(isBlank) == true {
             reasons.append(.blank)
-            rest = Substring(rest.utf8.drop(while: isBlank))
-            while let last = rest.utf8.last, isBlank(last) { rest = Substring(rest.utf8.dropLast()) }
+            rest = Substring(rest.utf8.trimmed(while: isBlank))
         }
         if AddressRange(rest) == nil {
             let scheme = rest.utf8.indices.first { rest.utf8[$0] == 0x3A && rest.utf8[$0...].starts(with: "://".utf8) }

@@ -126,7 +126,6 @@ public struct OSProfile: Sendable, Identifiable {
     public internal(set) var sdk: LinkedSDK?
     /// Whether the release is older than App Transport Security.
     package internal(set) var isBeforeTransportSecurity = false
-    /// Whether it is a macOS or OS X.
     package var isMac: Bool { id.hasPrefix("macos") }
     /// Everything else that sources say of it.
     package let facts: SystemFacts

@@ -186,12 +186,9 @@ struct PinIndex: Sendable {
     /// The pins that hold for a host; nil if no entry with identities covers it.
     func pins(for host: String) -> PinSet? {
         if domains.isEmpty { return nil }
-        let name = PinnedDomain.normalized(host)
-        var candidates = domains[UTF8Key(name)] ?? []
         // An entry covers its own name and what is one label below.
-        if let dot = name.utf8.firstIndex(of: 0x2E) {
-            candidates += domains[UTF8Key(String(name[name.utf8.index(after: dot)...]))] ?? []
-        }
+        let names = PinnedDomain.normalized(host).selfAndParents.prefix(2)
+        let candidates = names.flatMap { domains[UTF8Key($0)] ?? [] }
         return candidates.isEmpty ? nil : PinSet(candidates, host: host)
     }
 }

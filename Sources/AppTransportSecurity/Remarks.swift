@@ -21,7 +21,6 @@ package struct Remark: Sendable, Equatable {
     package var isAboutLegacyKey = false
 }
 
-/// Collects remarks while a dictionary is read.
 struct Remarks {
     /// The most remarks of one dictionary.
     private static let limit = 10_000

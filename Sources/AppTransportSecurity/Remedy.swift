@@ -24,7 +24,7 @@ public struct Remedy: Sendable, Equatable, CustomStringConvertible {
 
 extension Remedy {
     /// How far the load was tried.
-    enum Effect: Sendable {
+    package enum Effect: Sendable {
         /// To its end: a server of cleartext is not judged.
         case allowsLoad
         /// What the policy says before any connection is lifted, and the server is judged then.
@@ -120,12 +120,8 @@ extension Remedy {
     }
 
     /// The keys that differ between two dictionaries of which the second allows more.
-    package static func changes(from old: ATSDictionary, to new: ATSDictionary) -> [Remedy] {
-        changes(from: old, to: new, needsDelegate: false, effect: .allowsLoad)
-    }
-
-    private static func changes(
-        from old: ATSDictionary, to new: ATSDictionary, needsDelegate: Bool, effect: Effect
+    package static func changes(
+        from old: ATSDictionary, to new: ATSDictionary, needsDelegate: Bool = false, effect: Effect = .allowsLoad
     ) -> [Remedy] {
         func remedy(_ path: [String], _ value: String, justified: Bool = false) -> Remedy {
             Remedy(

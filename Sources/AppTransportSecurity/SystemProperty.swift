@@ -5,68 +5,43 @@ import FoundationEssentials
 import TLSModel
 import Vocabulary
 
-/// A property of an ``OSProfile``, for tables and pages.
+/// A property of an ``OSProfile``, for tables and pages. Its name is that in JSON, its raw value the
+/// title on pages.
 package enum SystemProperty: String, Sendable, CaseIterable {
-    case stackMinimum
-    case stackMinimumOfOlderApps
-    case newestVersion
-    case tls13Minimum
-    case globalKeys
-    case localHosts
-    case localHostsOfOlderApps
-    case addressKeys
-    case forwardSecretSuites
-    case rsaSuites
-    case unrestrictedSuites
-    case hello
-    case addressNames
-    case transportSecurityRules
-    case plainRules
-    case keySizeWithoutForwardSecrecy
-    case legacyKeys
+    case stackMinimum = "Oldest TLS version of the network stack, for apps linked on the release's own SDK"
+    case stackMinimumOfOlderApps = "The same for apps that are linked on SDK 18 or earlier"
+    case newestVersion = "Newest TLS version"
+    case tls13Minimum = "Loads succeed with a minimum of TLSv1.3"
+    case globalKeys = "Global keys that count"
+    case localHosts = "Hosts that count as local, for apps linked on the release's own SDK"
+    case localHostsOfOlderApps = "The same for apps that are linked on SDK 16 or earlier"
+    case addressKeys = "Addresses and ranges as keys of NSExceptionDomains"
+    case forwardSecretSuites = "Suites of ATS up to TLS 1.2"
+    case rsaSuites = "Suites that NSExceptionRequiresForwardSecrecy = NO adds"
+    case unrestrictedSuites = "Suites up to TLS 1.2 if ATS restricts nothing"
+    case hello = "The rest of the ClientHello"
+    case addressNames = "server_name with the address if the host is an address"
+    case transportSecurityRules = "Certificates under ATS"
+    case plainRules = "Certificates outside ATS"
+    case keySizeWithoutForwardSecrecy = "Key sizes are judged without forward secrecy too"
+    case legacyKeys = "Keys of 2015 (NSThirdPartyException..., NSTemporaryException...)"
     case pins
     case hardening
-    case ownProcesses
-    case transparencyKey
-    case transparency
-    case builtInExceptions
-    case installedRoots
-    case cutHandshake
-    case clientCertificateRequest
-    case timestampList
-    case topLevelWildcard
+    case ownProcesses = "FCP_v2.1 in the system's own processes (MDM, enrollment, app installation, software update)"
+    case transparencyKey = "NSRequiresCertificateTransparency of an entry"
+    case transparency = "Certificate Transparency for roots of the system"
+    case builtInExceptions = "Entries that the system registers itself"
+    case installedRoots = "A root that a user installs"
+    case cutHandshake = "A reset or close during the handshake, as the app gets it"
+    case clientCertificateRequest = "Status 403 of a server that only asks for a client certificate"
+    case timestampList = "A list of timestamps in the handshake that is empty or malformed"
+    case topLevelWildcard = "A wildcard below a top-level name beside the right name"
 
     package var title: String {
         switch self {
-        case .stackMinimum: "Oldest TLS version of the network stack, for apps linked on the release's own SDK"
-        case .stackMinimumOfOlderApps: "The same for apps that are linked on SDK 18 or earlier"
-        case .newestVersion: "Newest TLS version"
-        case .tls13Minimum: "Loads succeed with a minimum of TLSv1.3"
-        case .globalKeys: "Global keys that count"
-        case .localHosts: "Hosts that count as local, for apps linked on the release's own SDK"
-        case .localHostsOfOlderApps: "The same for apps that are linked on SDK 16 or earlier"
-        case .addressKeys: "Addresses and ranges as keys of NSExceptionDomains"
-        case .forwardSecretSuites: "Suites of ATS up to TLS 1.2"
-        case .rsaSuites: "Suites that NSExceptionRequiresForwardSecrecy = NO adds"
-        case .unrestrictedSuites: "Suites up to TLS 1.2 if ATS restricts nothing"
-        case .hello: "The rest of the ClientHello"
-        case .addressNames: "server_name with the address if the host is an address"
-        case .transportSecurityRules: "Certificates under ATS"
-        case .plainRules: "Certificates outside ATS"
-        case .keySizeWithoutForwardSecrecy: "Key sizes are judged without forward secrecy too"
-        case .legacyKeys: "Keys of 2015 (NSThirdPartyException..., NSTemporaryException...)"
         case .pins: ATSKey.pinnedDomains
         case .hardening: ATSKey.requiresNIAP
-        case .ownProcesses:
-            "FCP_v2.1 in the system's own processes (MDM, enrollment, app installation, software update)"
-        case .transparencyKey: "NSRequiresCertificateTransparency of an entry"
-        case .transparency: "Certificate Transparency for roots of the system"
-        case .builtInExceptions: "Entries that the system registers itself"
-        case .installedRoots: "A root that a user installs"
-        case .cutHandshake: "A reset or close during the handshake, as the app gets it"
-        case .clientCertificateRequest: "Status 403 of a server that only asks for a client certificate"
-        case .timestampList: "A list of timestamps in the handshake that is empty or malformed"
-        case .topLevelWildcard: "A wildcard below a top-level name beside the right name"
+        default: rawValue
         }
     }
 

@@ -78,9 +78,6 @@ public struct TransportRequirements: Sendable {
     /// What the dictionary alone would let be negotiated.
     package var policyMinimum: TLSVersion { minimumTLS ?? .tls10 }
 
-    /// Whether the dictionary would let older versions be negotiated than the network stack speaks for this app.
-    package var isLimitedByStack: Bool { policyMinimum < profile.stackMinimum.value }
-
     package var maximum: TLSVersion { profile.maximumVersion }
 
     /// What a hello offers in the order of the system's client, TLS 1.3 suites first; suites that no allowed version can use are left out.

@@ -29,9 +29,9 @@ struct TrustEvaluation {
         guard let leaf = judged.first else {
             return [trust(.trustUnknownRoot, "The server presented no readable certificate.")]
         }
-        return pathCauses(leaf) + revocationCauses(leaf) + dateCauses() + nameCauses(leaf) + keyCauses() + hashCauses()
-            + validityCauses(leaf)
-            + purposeCauses(leaf)
+        let tooLong = isTrustedItself(leaf) ? nil : tooLong(leaf)
+        return pathCauses(leaf) + [revocationCause(leaf)].compactMap(\.self) + dateCauses() + nameCauses(leaf)
+            + keyCauses() + hashCauses() + [tooLong].compactMap(\.self) + purposeCauses(leaf)
     }
 
     /// Pins hold whatever the dictionary permits.
@@ -63,13 +63,12 @@ struct TrustEvaluation {
                 .noteIntermediateFetched,
                 "The server omitted the intermediate \(fetched.certificate.subject); it was fetched from \(fetched.address), as Apple's "
                     + "trust evaluation does. Clients that do not fetch it fail: send it after the leaf.", kind: .note)
-        } + stapleNotes() + lifetimeNotes() + purposeNotes() + validityNotes() + wildcardNotes() + pinNotes()
-            + anchorNotes()
+        } + [stapleNote, lifetimeNote, purposeNote, validityNote, wildcardNote, pinNote, anchorNote].compactMap(\.self)
     }
 
     /// When the keys end that the app pins for the host, each with its certificate, and what a spare key can last after that.
-    private func pinNotes() -> [Cause] {
-        guard let pins = requirements.pins, let host, let leaf = judged.first else { return [] }
+    private var pinNote: Cause? {
+        guard let pins = requirements.pins, let host, let leaf = judged.first else { return nil }
         func dated(_ certificate: CertificateFacts) -> String {
             "\(Base64.encode(certificate.publicKey.sha256)) (\(certificate.subject.terminalSafe(limit: 100))) ends with its certificate on \(CivilDate.text(of: certificate.notAfter))"
         }
@@ -95,93 +94,81 @@ struct TrustEvaluation {
         if spare > 0 {
             sentences.append("\(spare == 1 ? "One pinned key is" : "\(spare) pinned keys are") not in this chain.")
         }
-        guard !sentences.isEmpty else { return [] }
-        return [
-            Cause(
-                .notePinnedKeys, "Pins of \(host): " + sentences.joined(separator: " "),
-                citation: .apple(ATSKey.pinnedDomains, read: "2026-11-21"), kind: .note)
-        ]
+        guard !sentences.isEmpty else { return nil }
+        return Cause(
+            .notePinnedKeys, "Pins of \(host): " + sentences.joined(separator: " "),
+            citation: .apple(ATSKey.pinnedDomains, read: "2026-11-21"), kind: .note)
     }
 
     /// Where the exemption of installed roots decides.
-    private func purposeNotes() -> [Cause] {
+    private var purposeNote: Cause? {
         guard case .anchored(_, let anchor) = facts.chain.path, anchor.kind == .installed, let leaf = judged.first,
             !leaf.namesServers, purposeCauses(leaf).isEmpty,
             rules.purposeRules.contains(where: { $0.anchors.contains(.app) && leaf.notBefore >= $0.issuedFrom })
-        else { return [] }
-        return [
-            Cause(
-                .notePurposeExempt,
-                "The certificate \(leaf.extendedKeyUsages == nil ? "has no extended key usage" : "does not name serverAuth among its purposes"). Apple asks for serverAuth; its published source exempts roots that a user installed, "
-                    + "and no anchor that the app itself brings.",
-                citation: .report(
-                    "HT210176; SecPolicyServer.c; lightningnetwork/lnd 4201, gravitational/teleport 32698"),
-                kind: .note)
-        ]
+        else { return nil }
+        return Cause(
+            .notePurposeExempt,
+            "The certificate \(leaf.extendedKeyUsages == nil ? "has no extended key usage" : "does not name serverAuth among its purposes"). Apple asks for serverAuth; its published source exempts roots that a user installed, "
+                + "and no anchor that the app itself brings.",
+            citation: .report(
+                "HT210176; SecPolicyServer.c; lightningnetwork/lnd 4201, gravitational/teleport 32698"),
+            kind: .note)
     }
 
     /// Where the exemption of a leaf that the user trusts itself decides.
-    private func validityNotes() -> [Cause] {
+    private var validityNote: Cause? {
         guard let leaf = judged.first, facts.chain.anchor != nil, isTrustedItself(leaf),
-            let cause = tooLong(leaf).first
-        else { return [] }
-        return [
-            Cause(
-                .noteValidityExempt,
-                "\(cause.message) Apple's published source exempts a certificate that the user trusts itself, as this one is; HT210176 knows no such "
-                    + "exemption.",
-                citation: .security("SecPolicyServer.c; VerifyDateTests"), kind: .note)
-        ]
+            let cause = tooLong(leaf)
+        else { return nil }
+        return Cause(
+            .noteValidityExempt,
+            "\(cause.message) Apple's published source exempts a certificate that the user trusts itself, as this one is; HT210176 knows no such "
+                + "exemption.",
+            citation: .security("SecPolicyServer.c; VerifyDateTests"), kind: .note)
     }
 
     /// What reports say of anchors of the app while ATS judges the certificates. They differ, and Apple documents neither.
-    private func anchorNotes() -> [Cause] {
+    private var anchorNote: Cause? {
         guard case .anchored(_, let anchor) = facts.chain.path, anchor.kind == .app, requirements.serverTrust == .ats,
             !["ios9", "ios10", "macos10.11", "macos10.12"].contains(requirements.profile.id)
-        else { return [] }
-        return [
-            Cause(
-                .noteAppAnchor,
-                "The chain ends in an anchor that the app itself brings. Since iOS 11 ATS refuses such chains in some reports (\"ATS failed system trust\", "
-                    + "-9802), in others it loads where a CA is the anchor and the server has a certificate below it. If the load fails, the "
-                    + "host's entry needs NSExceptionAllowsInsecureHTTPLoads = YES.",
-                citation: .report(
-                    "datatheorem/TrustKit 154; shiguredo/sora-ios-sdk 254; Stack Overflow 46316604"), kind: .note)
-        ]
+        else { return nil }
+        return Cause(
+            .noteAppAnchor,
+            "The chain ends in an anchor that the app itself brings. Since iOS 11 ATS refuses such chains in some reports (\"ATS failed system trust\", "
+                + "-9802), in others it loads where a CA is the anchor and the server has a certificate below it. If the load fails, the "
+                + "host's entry needs NSExceptionAllowsInsecureHTTPLoads = YES.",
+            citation: .report(
+                "datatheorem/TrustKit 154; shiguredo/sora-ios-sdk 254; Stack Overflow 46316604"), kind: .note)
     }
 
     /// One report alone.
-    private func wildcardNotes() -> [Cause] {
+    private var wildcardNote: Cause? {
         let names = judged.first?.alternativeNames?.dnsNames ?? []
         guard
             let wildcard = names.first(where: {
                 $0.utf8.starts(with: [0x2A, 0x2E]) && $0.utf8.count > 2 && !$0.utf8.dropFirst(2).contains(0x2E)
             })
-        else { return [] }
-        return [
-            Cause(
-                .noteWildcardBelowTop,
-                "The certificate also names \(wildcard.terminalSafe(limit: 128)), a wildcard below a top-level name. One report says that Apple's systems "
-                    + "refused such a certificate whole, also for its other names.",
-                citation: .wildcard, kind: .note)
-        ]
+        else { return nil }
+        return Cause(
+            .noteWildcardBelowTop,
+            "The certificate also names \(wildcard.terminalSafe(limit: 128)), a wildcard below a top-level name. One report says that Apple's systems "
+                + "refused such a certificate whole, also for its other names.",
+            citation: .wildcard, kind: .note)
     }
 
     /// Authorities of one's own issue for as long as they like.
-    private func lifetimeNotes() -> [Cause] {
+    private var lifetimeNote: Cause? {
         guard case .anchored(_, let anchor) = facts.chain.path, anchor.kind == .system, let leaf = judged.first else {
-            return []
+            return nil
         }
-        return LifetimeSchedule.note(leaf).map { [$0] } ?? []
+        return LifetimeSchedule.note(leaf)
     }
 
-    private func stapleNotes() -> [Cause] {
-        guard case .unusable(let reason) = facts.staple, case .anchored = facts.chain.path else { return [] }
-        return [
-            Cause(
-                .noteStapleUnusable, "The OCSP response that the server staples proves nothing: \(reason).", kind: .note
-            )
-        ]
+    private var stapleNote: Cause? {
+        guard case .unusable(let reason) = facts.staple, case .anchored = facts.chain.path else { return nil }
+        return Cause(
+            .noteStapleUnusable, "The OCSP response that the server staples proves nothing: \(reason).", kind: .note
+        )
     }
 
     // MARK: - Path
@@ -258,15 +245,13 @@ struct TrustEvaluation {
     // MARK: - Revocation
 
     /// A stapled response that can be believed and says revoked. Any other one fails nothing: a client without a staple goes on too.
-    private func revocationCauses(_ leaf: CertificateFacts) -> [Cause] {
-        guard case .revoked(let since, let reason) = facts.staple else { return [] }
+    private func revocationCause(_ leaf: CertificateFacts) -> Cause? {
+        guard case .revoked(let since, let reason) = facts.staple else { return nil }
         let why = reason.flatMap { TrustEvaluation.revocationReasons[$0] }.map { " (\($0))" } ?? ""
-        return [
-            trust(
-                .trustRevoked,
-                "\(leaf.subject) was revoked on \(day(since))\(why), according to the OCSP response that the server staples."
-            )
-        ]
+        return trust(
+            .trustRevoked,
+            "\(leaf.subject) was revoked on \(day(since))\(why), according to the OCSP response that the server staples."
+        )
     }
 
     /// RFC 5280 section 5.3.1.
@@ -396,10 +381,6 @@ struct TrustEvaluation {
     /// learns at once what else is wrong.
     private var anchorKind: AnchorKind { facts.chain.anchor?.kind ?? .installed }
 
-    private func validityCauses(_ leaf: CertificateFacts) -> [Cause] {
-        isTrustedItself(leaf) ? [] : tooLong(leaf)
-    }
-
     /// Whether the user trusts the leaf itself, or would with its root installed. On a Mac that can be any certificate; the settings of iOS list
     /// authorities alone (HT204477).
     private func isTrustedItself(_ leaf: CertificateFacts) -> Bool {
@@ -408,19 +389,16 @@ struct TrustEvaluation {
             && (leaf.isAuthority == true || requirements.profile.isMac)
     }
 
-    private func tooLong(_ leaf: CertificateFacts) -> [Cause] {
+    private func tooLong(_ leaf: CertificateFacts) -> Cause? {
         let length = leaf.notAfter.timeIntervalSince(leaf.notBefore)
         let broken = rules.ceilings
             .filter { $0.anchors.contains(anchorKind) && leaf.notBefore >= $0.issuedFrom }
             .filter { length > Double($0.days) * 86400 + $0.slack }
             .min { $0.days < $1.days }
-        guard let broken else { return [] }
-        return [
-            trust(
-                .trustValidityTooLong,
-                "The certificate is valid for \(Int((length / 86400).rounded(.up))) days; the maximum is \(broken.days)."
-            )
-        ]
+        guard let broken else { return nil }
+        return trust(
+            .trustValidityTooLong,
+            "The certificate is valid for \(Int((length / 86400).rounded(.up))) days; the maximum is \(broken.days).")
     }
 
     private func purposeCauses(_ leaf: CertificateFacts) -> [Cause] {

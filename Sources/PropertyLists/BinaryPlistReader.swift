@@ -21,7 +21,7 @@ struct BinaryPlistReader {
 
     static func read(_ bytes: [UInt8], values: Int = PlistLimits.values) throws(MalformedInput) -> PlistDocument {
         var reader = try BinaryPlistReader(bytes, values: values)
-        let top = try reader.integer(at: bytes.count - 16, size: 8)
+        let top = try integer(bytes, at: bytes.count - 16, size: 8)
         let root = try reader.object(top, depth: 0)
         return PlistDocument(root: root, format: .binary)
     }
@@ -68,10 +68,6 @@ struct BinaryPlistReader {
         return result
     }
 
-    private func integer(at start: Int, size: Int) throws(MalformedInput) -> Int {
-        try BinaryPlistReader.integer(bytes, at: start, size: size)
-    }
-
     private func slice(_ start: Int, _ count: Int) throws(MalformedInput) -> ArraySlice<UInt8> {
         guard count >= 0, start >= 0, start <= end, count <= end - start else {
             throw .plist("offset \(start)", "has a value that reaches past the end of the file")
@@ -89,7 +85,7 @@ struct BinaryPlistReader {
         }
         let size = 1 << Int(marker & 0x0F)
         _ = try slice(offset + 2, size)
-        return (try integer(at: offset + 2, size: size), offset + 2 + size)
+        return (try BinaryPlistReader.integer(bytes, at: offset + 2, size: size), offset + 2 + size)
     }
 
     private mutating func object(_ index: Int, depth: Int) throws(MalformedInput) -> PlistNode {
@@ -121,10 +117,9 @@ struct BinaryPlistReader {
             try spend(count, at: offset)
             return PlistNode(.data(Array(try slice(start, count))))
         case 0x5, 0x6: return PlistNode(.string(try text(offset, isKey: false)))
-        case 0x8: break
         case 0xA, 0xC:
             let (count, start) = try extent(offset)
-            try expect(count, references: count, from: start)
+            try expect(count, each: 1, from: start)
             var elements: [PlistNode] = []
             elements.reserveCapacity(count)
             for place in 0..<count {
@@ -139,9 +134,7 @@ struct BinaryPlistReader {
 
     private mutating func members(_ offset: Int, depth: Int) throws(MalformedInput) -> [PlistMember] {
         let (count, start) = try extent(offset)
-        let (twice, overflow) = count.multipliedReportingOverflow(by: 2)
-        guard !overflow else { throw outside(start) }
-        try expect(count, references: twice, from: start)
+        try expect(count, each: 2, from: start)
         var members: [PlistMember] = []
         members.reserveCapacity(count)
         for place in 0..<count {
@@ -162,23 +155,22 @@ struct BinaryPlistReader {
     }
 
     /// Makes sure, before anything is allocated, that a container lies in the file and that its values are within the limit.
-    private func expect(_ count: Int, references: Int, from start: Int) throws(MalformedInput) {
-        guard references <= (end - 8) / referenceSize else { throw outside(start) }
-        _ = try slice(start, references * referenceSize)
+    private func expect(_ count: Int, each references: Int, from start: Int) throws(MalformedInput) {
+        let size = references * referenceSize
+        guard count <= (end - 8) / size else {
+            throw .plist("offset \(start)", "has a container that reaches past the end of the file")
+        }
+        _ = try slice(start, count * size)
         guard count <= valueLimit - values else { throw tooMany(start) }
-    }
-
-    private func outside(_ offset: Int) -> MalformedInput {
-        .plist("offset \(offset)", "has a container that reaches past the end of the file")
     }
 
     private func tooMany(_ offset: Int) -> MalformedInput {
         .plist("offset \(offset)", "has more than \(valueLimit) values")
     }
 
-    /// A reference of a container whose references ``expect(_:references:from:)`` found in the file.
+    /// A reference of a container whose references ``expect(_:each:from:)`` found in the file.
     private func reference(_ start: Int, _ place: Int) throws(MalformedInput) -> Int {
-        try integer(at: start + place * referenceSize, size: referenceSize)
+        try BinaryPlistReader.integer(bytes, at: start + place * referenceSize, size: referenceSize)
     }
 
     private func double(_ start: Int) throws(MalformedInput) -> Double {

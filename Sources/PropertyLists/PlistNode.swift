@@ -88,10 +88,7 @@ extension PlistNode {
 
     /// The value as ``PropertyListValue/asAppleBoolean`` reads it.
     package var asAppleBoolean: Bool? {
-        switch value {
-        case .boolean, .integer, .real: propertyListValue.asAppleBoolean
-        case .string, .date, .data, .array, .dictionary: nil
-        }
+        members == nil && elements == nil ? propertyListValue.asAppleBoolean : nil
     }
 
     /// The same value without places. Of duplicate keys the last one stays.

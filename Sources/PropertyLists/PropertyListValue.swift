@@ -62,8 +62,7 @@ extension PropertyListValue {
     ///   member twice, has a name of over 1,024 bytes or more than 30 combining marks in a row, or holds `null`, which no property list can hold.
     public init(json bytes: [UInt8]) throws(MalformedInput) {
         // Editors on Windows put a byte order mark in front, which RFC 8259 lets a reader pass over.
-        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
-        let text = bytes.starts(with: mark) ? Array(bytes.dropFirst(mark.count)) : bytes
+        let text = Array(bytes.dropFirst(TextFileEncoding.markCount(bytes)))
         var limits = JSONReader.Limits()
         limits.depth = 64
         // As many as a property list may have.
@@ -84,23 +83,14 @@ extension PropertyListValue {
             var elements: [PropertyListValue] = []
             elements.reserveCapacity(values.count)
             for (index, value) in values.enumerated() {
-                do throws(MalformedInput) {
-                    elements.append(try PropertyListValue(value))
-                } catch {
-                    throw PropertyListValue.fault(error, inside: "[\(index)]")
-                }
+                elements.append(try PropertyListValue(value, inside: "[\(index)]"))
             }
             self = .array(elements)
         case .object(let list):
             var members: [String: PropertyListValue] = [:]
             for member in list {
                 if let reason = PlistText.fault(member.name, isKey: true) { throw PropertyListValue.fault(reason) }
-                let value: PropertyListValue
-                do throws(MalformedInput) {
-                    value = try PropertyListValue(member.value)
-                } catch {
-                    throw PropertyListValue.fault(error, inside: member.name)
-                }
+                let value = try PropertyListValue(member.value, inside: member.name)
                 guard members.updateValue(value, forKey: member.name) == nil else {
                     throw PropertyListValue.fault("`\(member.name)` is given twice")
                 }
@@ -113,9 +103,56 @@ extension PropertyListValue {
         MalformedInput(code: .malformedJSON, reason: reason)
     }
 
-    /// The fault with the step that leads to its place: written on the way out, because nearly every value has none.
-    private static func fault(_ fault: MalformedInput, inside step: String) -> MalformedInput {
-        let joint = fault.place.isEmpty || fault.place.utf8.first == 0x5B ? "" : "."
-        return MalformedInput(code: fault.code, place: step + joint + fault.place, reason: fault.reason)
+    /// A fault gets the step that leads to its place on the way out, because nearly every value has none.
+    private init(_ value: JSONValue, inside step: @autoclosure () -> String) throws(MalformedInput) {
+        do throws(MalformedInput) {
+            try self.init(value)
+        } catch {
+            let joint = error.place.isEmpty || error.place.utf8.first == 0x5B ? "" : "."
+            throw MalformedInput(code: error.code, place: step() + joint + error.place, reason: error.reason)
+        }
+    }
+}
+
+extension PropertyListValue {
+    /// The value as the elements of an XML property list, one a line, keys in order.
+    ///
+    /// A date and data stand as a comment, and nothing is written below 16 levels: no dictionary that App Transport Security reads has them.
+    package func xmlLines(indentation: String, depth: Int = 0) -> [String] {
+        guard depth <= 16 else { return [] }
+        let pad = String(repeating: indentation, count: depth)
+        switch self {
+        case .dictionary(let members) where members.isEmpty: return ["\(pad)<dict/>"]
+        case .dictionary(let members):
+            var lines = ["\(pad)<dict>"]
+            for (key, member) in members.sorted(by: { $0.key < $1.key }) {
+                lines.append("\(pad)\(indentation)<key>\(Markup.text(key))</key>")
+                lines += member.xmlLines(indentation: indentation, depth: depth + 1)
+            }
+            return lines + ["\(pad)</dict>"]
+        case .array(let elements):
+            let inside = elements.flatMap { $0.xmlLines(indentation: indentation, depth: depth + 1) }
+            return ["\(pad)<array>"] + inside + ["\(pad)</array>"]
+        case .boolean(let flag): return ["\(pad)<\(flag)/>"]
+        case .integer(let number): return ["\(pad)<integer>\(number)</integer>"]
+        case .real(let number): return ["\(pad)<real>\(number)</real>"]
+        case .string(let text): return ["\(pad)<string>\(Markup.text(text))</string>"]
+        case .date, .data: return ["\(pad)<!-- \(kind) -->"]
+        }
+    }
+}
+
+extension PlistDocument {
+    /// An XML property list with these members, each on lines of its own.
+    package static func xml(members: String) -> String {
+        """
+        <?xml version="1.0" encoding="UTF-8"?>
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+        <plist version="1.0">
+        <dict>
+        \(members)</dict>
+        </plist>
+
+        """
     }
 }

@@ -48,15 +48,10 @@ extension XMLPlistReader {
         while let byte = tokens.byte {
             if byte == UInt8(ascii: "<") {
                 let run = self.text(runStart..<tokens.position)
-                if let section = try tokens.section() {
-                    text += run
-                    text += self.text(section)
-                    runStart = tokens.position
-                    continue
-                }
-                if tokens.looking(at: "<!--") {
-                    text += run
-                    _ = try tokens.skipMarkup()
+                let section = try tokens.section()
+                if section != nil || tokens.looking(at: "<!--") {
+                    text += run + (section.map(self.text) ?? "")
+                    if section == nil { _ = try tokens.skipMarkup() }
                     runStart = tokens.position
                     continue
                 }

@@ -9,7 +9,6 @@ package import Vocabulary
 package struct XMLTokenizer {
     /// The text, in UTF-8.
     package let bytes: [UInt8]
-    /// The offset of the next byte.
     package var position = 0
 
     package init(_ bytes: [UInt8], from position: Int = 0) {
@@ -22,27 +21,11 @@ package struct XMLTokenizer {
 
     /// A fault with the line and the column of an offset, by default of the present one.
     package func fault(_ reason: String, at offset: Int? = nil) -> MalformedInput {
-        let end = min(offset ?? position, bytes.count)
-        var line = 1
-        var column = 1
-        for byte in bytes[0..<end] {
-            if byte == 0x0A {
-                line += 1
-                column = 1
-            } else if byte & 0xC0 != 0x80 {
-                column += 1
-            }
-        }
-        return .plist("line \(line), column \(column)", reason)
+        .plist(bytes.place(of: offset ?? position), reason)
     }
 
     package mutating func skipSpace() {
-        while position < bytes.count {
-            switch bytes[position] {
-            case 0x20, 0x09, 0x0A, 0x0D: position += 1
-            default: return
-            }
-        }
+        while let byte, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D { position += 1 }
     }
 
     /// Whether the next bytes spell `text`.
@@ -85,18 +68,11 @@ package struct XMLTokenizer {
         return start..<(position - 3)
     }
 
-    private mutating func skip(past end: StaticString, from: Int, what: String) throws(MalformedInput) {
-        let start = position
-        position += from
-        while position < bytes.count {
-            if looking(at: end) {
-                position += end.utf8CodeUnitCount
-                return
-            }
-            position += 1
+    private mutating func skip(past end: String, from: Int, what: String) throws(MalformedInput) {
+        guard let found = bytes[(position + from)...].firstRange(of: end.utf8) else {
+            throw fault("has \(what) that never ends")
         }
-        position = start
-        throw fault("has \(what) that never ends")
+        position = found.upperBound
     }
 
     private mutating func skipDocumentType() throws(MalformedInput) {

@@ -58,25 +58,22 @@ extension Sequence<UInt8> {
 
     /// The bytes as part of a URL: those that may not stand there as `%` and two digits (RFC 3986 section 2.1).
     package func percentEncoded(unless mayStand: (UInt8) -> Bool = \.isUnreserved) -> String {
-        var text: [UInt8] = []
-        for byte in self {
-            if mayStand(byte) {
-                text.append(byte)
-            } else {
-                text.append(UInt8(ascii: "%"))
-                text += [byte].hexadecimal(uppercase: true).utf8
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
+        map { mayStand($0) ? String(UnicodeScalar($0)) : "%" + [$0].hexadecimal(uppercase: true) }.joined()
+    }
+}
+
+extension BidirectionalCollection {
+    /// What is left without the elements at both ends that fulfil a condition.
+    @inlinable package func trimmed(while isTrimmed: (Element) -> Bool) -> SubSequence {
+        let head = drop(while: isTrimmed)
+        return head[..<(head.lastIndex { !isTrimmed($0) }.map(head.index(after:)) ?? head.startIndex)]
     }
 }
 
 extension StringProtocol {
     /// The text without the characters at its ends that fulfil a condition: white space and line ends, unless said otherwise.
     package func trimmed(_ isTrimmed: (Character) -> Bool = \.isWhitespace) -> String {
-        let head = drop(while: isTrimmed)
-        guard let last = head.lastIndex(where: { !isTrimmed($0) }) else { return "" }
-        return String(head[...last])
+        String(trimmed(while: isTrimmed))
     }
 }
 

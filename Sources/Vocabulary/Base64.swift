@@ -46,30 +46,14 @@ package enum Base64 {
 
     /// The URL alphabet without padding, as in paths and tokens.
     package static func decodeURL(_ text: String) -> [UInt8]? {
-        var standard = ""
-        standard.reserveCapacity(text.utf8.count + 3)
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "-": standard.unicodeScalars.append("+")
-            case "_": standard.unicodeScalars.append("/")
-            case "+", "/", "=": return nil
-            default: standard.unicodeScalars.append(scalar)
-            }
-        }
-        while standard.utf8.count % 4 != 0 { standard += "=" }
+        guard !text.utf8.contains(where: "+/=".utf8.contains) else { return nil }
+        var standard = text.utf8.map { $0 == UInt8(ascii: "-") ? UInt8(ascii: "+") : $0 == 0x5F ? 0x2F : $0 }
+        while standard.count % 4 != 0 { standard.append(UInt8(ascii: "=")) }
         return decode(standard)
     }
 
     package static func encodeURL(_ bytes: some Sequence<UInt8>) -> String {
-        var text = ""
-        for scalar in encode(bytes).unicodeScalars {
-            switch scalar {
-            case "+": text.unicodeScalars.append("-")
-            case "/": text.unicodeScalars.append("_")
-            case "=": break
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-        return text
+        let standard = encode(bytes).utf8.filter { $0 != UInt8(ascii: "=") }
+        return String(decoding: standard.map { $0 == 0x2B ? 0x2D : $0 == 0x2F ? 0x5F : $0 }, as: UTF8.self)
     }
 }

@@ -45,4 +45,11 @@ extension [UInt8] {
     package func firstRange(of words: some Collection<UInt8>) -> Range<Int>? { self[...].firstRange(of: words) }
 
     package func contains(_ words: some Collection<UInt8>) -> Bool { self[...].contains(words) }
+
+    /// The line and the column of an offset in a text, from 1, in characters as an editor counts them.
+    package func place(of offset: Int) -> String {
+        let before = prefix(offset)
+        let line = before.lastIndex(of: 0x0A).map { before[($0 + 1)...] } ?? before
+        return "line \(before.count { $0 == 0x0A } + 1), column \(line.count { $0 & 0xC0 != 0x80 } + 1)"
+    }
 }

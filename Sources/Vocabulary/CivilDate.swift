@@ -67,9 +67,11 @@ package struct CivilDate: Sendable, Equatable {
         return CivilDate(daysSince1970: (clamped - (clamped % 86_400 + 86_400) % 86_400) / 86_400).text
     }
 
-    private var text: String {
-        func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    var text: String {
         let digits = String(year)
-        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "-\(two(month))-\(two(day))"
+        return String(repeating: "0", count: max(0, 4 - digits.count))
+            + [digits, CivilDate.twoDigits(month), CivilDate.twoDigits(day)].joined(separator: "-")
     }
+
+    static func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }

@@ -6,16 +6,8 @@ extension StringProtocol {
     ///
     /// - Parameter digits: the most digits, leading zeros included; at most 19.
     @inlinable package func decimalNumber(digits: Int) -> Int? {
-        guard !isEmpty, utf8.count <= Swift.min(digits, 19) else { return nil }
-        var number = 0
-        for byte in utf8 {
-            guard (0x30...0x39).contains(byte) else { return nil }
-            let (tens, isTooLarge) = number.multipliedReportingOverflow(by: 10)
-            let (sum, isLarger) = tens.addingReportingOverflow(Int(byte - 0x30))
-            if isTooLarge || isLarger { return nil }
-            number = sum
-        }
-        return number
+        guard utf8.count <= Swift.min(digits, 19), utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return Int(self)
     }
 
     /// The seconds of a Retry-After field, at most a day; nil for its form with a date, and for anything else (RFC 9110 section 10.2.3).

@@ -12,13 +12,7 @@ public enum Severity: String, Sendable, Comparable, CaseIterable {
 
     public static func < (left: Severity, right: Severity) -> Bool { left.rank < right.rank }
 
-    private var rank: Int {
-        switch self {
-        case .note: 0
-        case .warning: 1
-        case .error: 2
-        }
-    }
+    private var rank: Int { Severity.allCases.firstIndex(of: self) ?? 0 }
 }
 
 /// A place in a text file.
@@ -68,4 +62,32 @@ public struct Finding: Sendable, Equatable {
 extension [String] {
     /// A key path as text: the components joined by dots, array elements as `[0]`.
     package var keyPathText: String { joined(separator: ".") }
+}
+
+/// Where a rule comes from: the document, the place in it, and the day it was read.
+public struct Citation: Hashable, Sendable, CustomStringConvertible {
+    /// The document or source file, for example `NSExceptionMinimumTLSVersion` or `Security-61901: SecPolicy.c`.
+    public let source: String
+    /// The address of the document, where it has a public one.
+    public let url: String?
+    /// The day on which the source was read, as `YYYY-MM-DD`.
+    public let read: String
+
+    package init(source: String, url: String? = nil, read: String) {
+        self.source = source
+        self.url = url
+        self.read = read
+    }
+
+    /// A page of Apple's developer documentation, by its last path component or symbol name.
+    package static func apple(_ page: String, url: String? = nil, read: String) -> Citation {
+        Citation(source: "Apple Developer Documentation: \(page)", url: url, read: read)
+    }
+
+    /// A file of Apple's published Security sources.
+    package static func security(_ file: String, read: String = "2026-11-21") -> Citation {
+        Citation(source: "apple-oss-distributions/Security 61901.0.87.0.1: \(file)", read: read)
+    }
+
+    public var description: String { source }
 }

@@ -10,21 +10,8 @@ package enum RFC3339 {
         let day = CivilDate(containing: instant)
         let ofDay = instant.timeIntervalSince1970 - Double(day.daysSince1970) * 86_400
         let second = ofDay.isFinite ? Int(min(max(ofDay, 0), 86_399)) : 0
-        var text: [UInt8] = []
-        text.reserveCapacity(20)
-        func write(_ number: Int, _ width: Int, _ end: Character?) {
-            let figures = String(number).utf8
-            for _ in 0..<max(0, width - figures.count) { text.append(UInt8(ascii: "0")) }
-            text += figures
-            if let end = end?.asciiValue { text.append(end) }
-        }
-        write(day.year, 4, "-")
-        write(day.month, 2, "-")
-        write(day.day, 2, "T")
-        write(second / 3600, 2, ":")
-        write(second / 60 % 60, 2, ":")
-        write(second % 60, 2, "Z")
-        return String(decoding: text, as: UTF8.self)
+        let time = [second / 3600, second / 60 % 60, second % 60].map(CivilDate.twoDigits).joined(separator: ":")
+        return "\(day.text)T\(time)Z"
     }
 
     /// Reads `date-time` of RFC 3339 section 5.6: `T` and `Z` in either case, a fraction of any length of which nine digits count, an offset.

@@ -39,7 +39,6 @@ package enum SystemFile {
         return 0
     }
 
-    /// Removes the name of a file.
     package static func remove(_ path: String) {
         guard isWhole(path) else { return }
         // Safe: the system reads a terminated copy of the path, which lives for the call.

@@ -25,8 +25,6 @@ package enum TextFileEncoding {
     package static func markCount(_ bytes: [UInt8]) -> Int { bytes.starts(with: mark) ? mark.count : 0 }
 
     /// The text of a file without its byte order mark; bytes without one stay as they are.
-    ///
-    /// - Throws: ``utf16``.
     package static func text(_ bytes: [UInt8]) throws(InputFault) -> [UInt8] {
         if isUTF16(bytes) { throw utf16 }
         let count = markCount(bytes)

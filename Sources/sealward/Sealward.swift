@@ -74,12 +74,9 @@ struct Sealward: AsyncParsableCommand {
 }
 
 extension AddedReleases {
-    /// The variable that names the file.
     static let variable = "SEALWARD_SYSTEMS"
 
     /// The releases of the file that the environment names; none if it names none.
-    ///
-    /// - Throws: `CommandFault` if the file cannot be read or says something else.
     static func ofEnvironment() throws(CommandFault) -> AddedReleases {
         guard let path = ProcessInfo.processInfo.environment[variable], !path.isEmpty else { return AddedReleases() }
         let bytes = try CommandIO.readText(path, limit: 256 << 10)

@@ -95,7 +95,6 @@ public struct CertificateReport: Sendable {
     public let because: [Cause]
     /// What is worth knowing and fails nothing.
     public let notes: [Cause]
-    /// The time of judgement.
     let instant: Date
 
     /// Whether an app can load from a server with this chain, as far as the chain decides.

@@ -38,7 +38,6 @@ extension DiagnosticConfiguration {
                 section: section, name: name, dictionary: dictionary, isAppDictionary: false)
         }
 
-        /// A row for each version.
         func rows(_ section: String, _ entry: ExceptionEntry, suffix: String = "") -> [DiagnosticConfiguration] {
             versions.map { row("\(section) for \(host)", $0.rawValue + suffix, exception(entry, version: $0)) }
         }

@@ -11,7 +11,6 @@ package struct CheckResult: Sendable, Equatable {
     package let place: Int
     package let verdict: TargetSummary.Verdict
     package let summary: TargetSummary
-    /// What is written about it.
     package let text: [UInt8]
     /// When it was kept, to the second; nil if the file does not say.
     package let checked: Date?

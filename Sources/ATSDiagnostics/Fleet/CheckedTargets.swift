@@ -44,7 +44,6 @@ package struct ShardMark: Sendable, Equatable {
     package let shard: Shard
     /// Its place in the list, from 0.
     package let place: Int
-    /// How many targets the list has.
     package let targets: Int
     /// The digest of all targets in their order: places of another list say nothing. Nil in results of earlier versions.
     package let list: String?

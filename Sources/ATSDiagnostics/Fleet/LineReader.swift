@@ -11,7 +11,6 @@ package struct LineReader {
         package let bytes: [UInt8]
         /// Where the next line begins.
         let end: Int
-        /// Whether a line feed ends it.
         let isEnded: Bool
         let isTooLong: Bool
     }

@@ -6,7 +6,6 @@ package import Vocabulary
 
 /// Bytes that are kept in a file until their turn comes: appended, and read again by their place.
 package final class PieceFile {
-    /// Where a piece is.
     package struct Place: Sendable, Equatable {
         package let offset: Int
         package let count: Int
@@ -66,12 +65,10 @@ package final class PieceFile {
         return found
     }
 
-    /// Waits until everything is on the disk.
     func synchronize() throws(InputFault) {
         guard fdatasync(descriptor) == 0 else { throw PieceFile.fault("cannot be written", errno) }
     }
 
-    /// Forgets everything from an offset on.
     package func cut(at offset: Int) throws(InputFault) {
         guard ftruncate(descriptor, off_t(offset)) == 0 else { throw PieceFile.fault("cannot be cut", errno) }
         end = offset

@@ -17,7 +17,6 @@ package struct ResultMerge {
         }
     }
 
-    /// Why a file cannot be merged.
     package struct Fault: Error {
         package let name: String
         package let reason: String

@@ -20,7 +20,6 @@ package struct TargetList: Sendable {
 
     package init(isForNSCurl: Bool = false) { self.isForNSCurl = isForNSCurl }
 
-    /// A list of targets that were read already.
     package init(_ targets: [CheckTarget]) {
         self.init()
         entries = targets.map { Entry(text: $0.displayURL, address: $0.address, scope: $0.scope) }
@@ -30,8 +29,6 @@ package struct TargetList: Sendable {
     package var isEmpty: Bool { entries.isEmpty }
 
     /// Adds what a user wrote, after reading it once.
-    ///
-    /// - Throws: `MalformedInput` with code `malformed.url`.
     @discardableResult package mutating func append(_ text: String) throws(MalformedInput) -> CheckTarget {
         let target = try read(text)
         entries.append(Entry(text: text, address: nil, scope: .named))
@@ -74,7 +71,6 @@ package struct TargetList: Sendable {
     /// One without any stays as it is.
     ///
     /// - Parameter concurrency: targets that are asked for at a time.
-    /// - Throws: `CancellationError`.
     package func expanded(
         concurrency: Int, _ addresses: @escaping @Sendable (CheckTarget) async -> [String]
     ) async throws -> TargetList {

@@ -169,8 +169,6 @@ extension CheckSession {
 /// What a place of an enrollment answers (Apple: account-driven enrollment).
 enum EnrollmentAnswer {
     /// The servers of an answer, at most ``most``; those without an absolute URL are passed over, as a device could not ask them.
-    ///
-    /// - Throws: `malformed.json`.
     static func servers(_ body: [UInt8]) throws(MalformedInput) -> [CheckTarget] {
         guard let servers = try JSONReader.read(body, limits: .outside).member("Servers")?.elements else { return [] }
         return servers.prefix(most).compactMap { server in

@@ -17,7 +17,6 @@ final class HelloMemory: Sendable {
 
     private let places = Mutex<[Key: Place]>([:])
 
-    /// What is known about one place.
     subscript(key: Key) -> Place {
         get { places.withLock { $0[key] ?? Place() } }
         set { places.withLock { $0[key] = newValue } }

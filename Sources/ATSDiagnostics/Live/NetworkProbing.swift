@@ -9,7 +9,6 @@ import NIOPosix
 import TLSModel
 import TLSProbe
 
-/// Hellos over the network.
 struct NetworkProbing: ServerProbing {
     private let prober: Prober
     /// Where names are looked up, for the load too.

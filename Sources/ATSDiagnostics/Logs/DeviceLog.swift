@@ -45,7 +45,6 @@ package struct DeviceLog: Sendable {
     /// Nothing was read yet.
     package init(hiding hide: @escaping @Sendable (String) -> String = { $0 }) { self.hide = hide }
 
-    /// Takes the next bytes of a file.
     package mutating func read(_ bytes: [UInt8]) {
         var rest = bytes[...]
         while let end = rest.firstIndex(of: 0x0A) {
@@ -95,7 +94,6 @@ package struct DeviceLog: Sendable {
         nscurl = NSCurlReader()
     }
 
-    /// What was found so far.
     package func report() -> DeviceLogReport {
         var copy = self
         copy.endFile()
@@ -163,7 +161,6 @@ package struct DeviceLog: Sendable {
         partsSay = isPart ? partsSay == true || says : nil
     }
 
-    /// One line of a message.
     private mutating func take(_ text: ArraySlice<UInt8>) {
         if NSCurlReader.begins(text) { endTranscript() }
         let isRow = nscurl.take(text, line: lines + 1)

@@ -4,9 +4,7 @@
 package import Formats
 import Vocabulary
 
-/// What a log says about loads.
 package struct DeviceLogReport: Sendable {
-    /// Lines that were read.
     package let lines: Int
     /// Lines that say nothing known.
     package let unknown: Int

@@ -23,7 +23,6 @@ struct LogEvidence: Sendable {
     var place: LogPlace?
     var urlError: Int?
     var streamError: Int?
-    /// An errno.
     var socketError: Int?
     /// The number of a DCError.
     var deviceError: Int?
@@ -31,7 +30,6 @@ struct LogEvidence: Sendable {
     var appCheckStatus: Int?
     /// The number of an error of AVFoundation or CoreMedia; 0 if the log has none.
     var playerError: Int?
-    /// Whether a web view loaded.
     var isWebView = false
     /// Whether a socket of the app failed (CFStream, Network): ATS judges loads of URLs alone.
     private var isOfSocket = false
@@ -221,7 +219,6 @@ struct LogEvidence: Sendable {
         return !(-1206 ... -1200 ~= number || number == -1005 || number == -1001)
     }
 
-    /// Both as one.
     func joined(with other: LogEvidence) -> LogEvidence {
         var joined = self
         joined.place = place.flatMap { $0.isGuessedSecure ? other.place ?? $0 : $0 } ?? other.place

@@ -25,9 +25,6 @@ package struct LogFailure: Sendable {
         case appAttest = "app-attest"
         /// A library that does not load with the system's stack.
         case notApple = "not-apple"
-
-        /// Whether no key of NSAppTransportSecurity has anything to do with it.
-        var isNotATS: Bool { ![.ats, .trust, .tls].contains(self) }
     }
 
     struct Key: Hashable {
@@ -43,7 +40,6 @@ package struct LogFailure: Sendable {
     let port: Int?
     /// The command that asks the host; nil without one.
     let check: String?
-    /// Who or what refused.
     package let kind: Kind
     /// Why, the decisive cause first; several only where the log does not decide.
     package let because: [Cause]
@@ -63,7 +59,6 @@ package struct LogFailure: Sendable {
     private let isSocket: Bool
     /// Lower says more.
     let rank: Int
-    /// The first line.
     let line: Int
     /// The lines about it.
     private(set) var count: Int
@@ -194,7 +189,7 @@ extension LogFailure {
                     because.dropFirst().map(\.code.rawValue).joined(separator: ", ") + "; the log does not say which")
             }
         }
-        if kind.isNotATS || isSocket, saysWhy, !isCutHandshake, !readsDictionary {
+        if ![.ats, .trust, .tls].contains(kind) || isSocket, saysWhy, !isCutHandshake, !readsDictionary {
             add("not", "App Transport Security: no key of NSAppTransportSecurity changes this.")
         }
         for fix in fix { add("fix", fix.terminalSafe) }

@@ -25,7 +25,6 @@ struct LogJoiner: Sendable {
     /// Failures beyond the limit.
     private var beyond = 0
 
-    /// Takes what a line says.
     mutating func add(_ new: LogEvidence) {
         var joined = new
         if let same = open.lastIndex(where: { new.isSameLoad(as: $0) }) {

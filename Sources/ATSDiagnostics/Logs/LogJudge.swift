@@ -121,7 +121,7 @@ enum LogJudge {
             let advice: String? = phrase.codes.contains(where: anchors.contains) ? speaker.advice : speaker.other
             return LogFailure(
                 evidence, .notApple, phrase.codes,
-                "\(speaker.name) does TLS with a library of its own and refused \(host): \(meaning(code)). It does not use ATS.",
+                "\(speaker.rawValue) does TLS with a library of its own and refused \(host): \(meaning(code)). It does not use ATS.",
                 fix: [action, advice].compactMap(\.self))
         case (_, .trust):
             return trust(evidence, reasons(phrases) ?? [phrase.codes])
@@ -554,28 +554,6 @@ extension LogEvidence {
 }
 
 extension LogPhrase.Speaker {
-    fileprivate var name: String {
-        switch self {
-        case .system: "The system"
-        case .dart: "Dart (Flutter)"
-        case .dotNet: ".NET's managed handler"
-        case .unity: "Unity"
-        case .chromium: "Chromium (Electron)"
-        case .node: "Node (Electron)"
-        case .curl: "curl"
-        case .schannel: "Schannel (Windows)"
-        case .nss: "NSS (Firefox, and curl of some systems)"
-        case .qt: "Qt"
-        case .mbedTLS: "Mbed TLS (Godot and others)"
-        case .openSSL: "OpenSSL or BoringSSL (curl, Python, Ruby and others)"
-        case .grpc: "gRPC or SwiftNIO"
-        case .ktor: "Ktor's CIO engine"
-        case .android: "Android"
-        case .rust: "rustls (reqwest, Tauri)"
-        case .go: "Go"
-        }
-    }
-
     /// How such a library is made to trust what the system trusts.
     fileprivate var advice: String {
         switch self {

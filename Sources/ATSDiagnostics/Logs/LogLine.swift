@@ -14,7 +14,6 @@ struct LogLine {
     var streamError: Int?
     /// A sentence of App Transport Security or of the TLS library.
     var sentence: LogSentence?
-    /// Where the load went.
     var place: LogPlace?
     /// What the system calls the load, for example `FB1E….<2>`: other lines about it may name the host.
     var task: [UInt8]?

@@ -6,10 +6,25 @@ import Vocabulary
 
 /// Words that a program writes about a failed load, and what they say. One more form is one row of its family, in `Words`.
 struct LogPhrase: Sendable {
-    /// Who wrote them: what loads without the system's stack is not judged by ATS.
-    enum Speaker: Sendable {
-        case system, dart, dotNet, unity, chromium, node, curl, schannel, nss, qt, mbedTLS, openSSL, android, rust, go,
-            grpc, ktor
+    /// Who wrote them, by name: what loads without the system's stack is not judged by ATS.
+    enum Speaker: String, Sendable {
+        case system = "The system"
+        case dart = "Dart (Flutter)"
+        case dotNet = ".NET's managed handler"
+        case unity = "Unity"
+        case chromium = "Chromium (Electron)"
+        case node = "Node (Electron)"
+        case curl = "curl"
+        case schannel = "Schannel (Windows)"
+        case nss = "NSS (Firefox, and curl of some systems)"
+        case qt = "Qt"
+        case mbedTLS = "Mbed TLS (Godot and others)"
+        case openSSL = "OpenSSL or BoringSSL (curl, Python, Ruby and others)"
+        case grpc = "gRPC or SwiftNIO"
+        case ktor = "Ktor's CIO engine"
+        case android = "Android"
+        case rust = "rustls (reqwest, Tauri)"
+        case go = "Go"
 
         /// Whose lines are about one load: .NET wraps the exceptions of Android.
         var family: Speaker { self == .android ? .dotNet : self }

@@ -70,7 +70,6 @@ extension Scan {
         (number: $0, name: ConnectionCauses.alertName($0))
     }
 
-    /// An errno.
     var socketError: Int? {
         let words: [StaticString] = [
             "SO_ERROR [", "errno = ", "NSPOSIXErrorDomain Code=", "NSPOSIXErrorDomain error ",

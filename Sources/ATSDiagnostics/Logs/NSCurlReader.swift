@@ -12,7 +12,6 @@ struct NSCurlReader: Sendable {
     private var titleHost: String?
     /// In the order of the transcript, at most 256.
     private(set) var rows: [NSCurlTranscript.Row] = []
-    /// The number of the first line.
     private(set) var firstLine = 0
     private var isInside = false
     private var isStarted = false
@@ -28,8 +27,7 @@ struct NSCurlReader: Sendable {
     ///
     /// - Returns: whether it belongs to the transcript, so that it is no news of its own.
     mutating func take(_ whole: ArraySlice<UInt8>, line number: Int = 0) -> Bool {
-        var line = whole.drop { $0 == 0x20 || $0 == 0x09 }
-        while let last = line.last, last == 0x20 || last == 0x0D || last == 0x09 { line = line.dropLast() }
+        var line = whole.trimmed { $0 == 0x20 || $0 == 0x0D || $0 == 0x09 }
         // A page makes headings of titles and rules of the lines between rows.
         if line.starts(with: "## ".utf8) { line = line.dropFirst(3).drop { $0 == 0x20 } }
         if line.isEmpty {
@@ -95,7 +93,6 @@ struct NSCurlReader: Sendable {
         return true
     }
 
-    /// Keeps the row that was read.
     private mutating func endRow() {
         guard let name, rows.count < 256 else { return }
         rows.append(
@@ -116,7 +113,6 @@ struct NSCurlReader: Sendable {
         line.starts(with: "Starting ATS Diagnostics".utf8)
     }
 
-    /// Where the loads went.
     var place: LogPlace? {
         url.flatMap { LogPlace(url: Array($0.utf8)[...]) } ?? titleHost.flatMap { LogPlace(host: Array($0.utf8)[...]) }
     }

@@ -21,7 +21,6 @@ package struct NSCurlTranscript: Sendable {
         package let isHardened: Bool
     }
 
-    /// The URL that was asked.
     package let url: String
     /// In the order of the transcript, at most 256.
     package let rows: [Row]
@@ -50,7 +49,6 @@ package struct NSCurlTranscript: Sendable {
 package struct TranscriptComparison: Sendable {
     /// One configuration on both sides; nil on a side that does not have it.
     package struct Row: Sendable {
-        /// The name of the configuration.
         package let name: String
         /// What the Mac printed.
         package let recorded: NSCurlTranscript.Row?
@@ -92,7 +90,6 @@ package struct TranscriptComparison: Sendable {
         self.rows = rows
     }
 
-    /// The rows that differ.
     package var differences: [Row] { rows.filter { !$0.agrees } }
 }
 

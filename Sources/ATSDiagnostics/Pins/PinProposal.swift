@@ -10,7 +10,6 @@ package import TLSModel
 package struct PinProposal: Sendable {
     /// Why a chain yields no pins that are safe to ship.
     package enum Fault: Error, Equatable {
-        /// The chain has no readable certificate.
         case noCertificate
         /// A single key would be pinned: when it changes, every installed app is locked out.
         case singleKey

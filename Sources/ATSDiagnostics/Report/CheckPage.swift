@@ -35,14 +35,12 @@ package struct CheckPage {
     private let targets: [Target]
     private let instant: Date
 
-    /// - Parameter instant: the moment of judgement.
     package init(version: String, targets: [Target], at instant: Date) {
         self.version = version
         self.targets = targets
         self.instant = instant
     }
 
-    /// The page as text.
     package func html() -> String {
         let failing = targets.count { $0.verdicts.contains { $0.result == .fail } }
         var page = HTMLPage(

@@ -67,7 +67,6 @@ package enum ExplainReport {
 
     /// How much is said of a URL.
     private enum Detail {
-        /// Everything.
         case all
         /// What a wide terminal has room for.
         case usual

@@ -58,6 +58,5 @@ package struct BundlePath: Equatable, Sendable {
         folder.hasSuffix(".framework") || folder.hasSuffix(".bundle")
     }
 
-    /// Whether a folder is an app or a part of one.
     static func isBundle(_ folder: String) -> Bool { kind(of: folder) != nil }
 }

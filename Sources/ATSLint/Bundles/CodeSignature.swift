@@ -36,8 +36,6 @@ package enum CodeSignature {
     }
 
     /// The entitlements as a dictionary, those of the first architecture that has some.
-    ///
-    /// - Throws: `MalformedInput` if the file is cut off.
     package static func entitlements(_ source: some ByteSource) throws(MalformedInput) -> PlistNode? {
         var attempts = attempts
         for start in try MachOImage.starts(in: source) {

@@ -5,7 +5,6 @@ package import AppTransportSecurity
 package import PropertyLists
 package import Vocabulary
 
-/// An Info.plist that a search found.
 package struct FoundPlist: Sendable {
     package enum Origin: Sendable, Equatable {
         case file
@@ -30,7 +29,6 @@ package struct FoundPlist: Sendable {
     package var sdk: LinkedSDK? { executableSDK ?? LinkedSDK(infoPlist: document.root) }
 }
 
-/// The outcome of a search.
 package struct FoundPlists: Sendable {
     package var lists: [FoundPlist] = []
     /// Files that are Info.plists or archives by name and could not be read.

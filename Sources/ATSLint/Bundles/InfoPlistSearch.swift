@@ -141,12 +141,10 @@ package struct InfoPlistSearch {
         return search.found
     }
 
-    /// Whether a path is a folder, or a link to one.
     package static func isFolder(_ path: String) -> Bool {
         SystemFile.status(of: path, followingLinks: true).map { $0.st_mode & S_IFMT } == S_IFDIR
     }
 
-    /// Takes a list into the result.
     private mutating func keep(_ list: FoundPlist) throws(MalformedInput) {
         try budget.keep(list.document, path: list.path)
         found.lists.append(list)
@@ -461,7 +459,6 @@ package struct InfoPlistSearch {
         }
     }
 
-    /// Reads a file from which an Info.plist is made.
     private mutating func projectFile(_ path: String, origin: FoundPlist.Origin = .file) {
         do throws(MalformedInput) {
             guard let bytes = try contents(path, limit: PlistLimits.bytes),

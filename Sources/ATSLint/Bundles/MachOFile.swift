@@ -7,7 +7,6 @@ import Vocabulary
 /// The load commands of one architecture of a Mach-O executable. Source: `mach-o/loader.h` and `mach-o/fat.h`. Each count and size is bounded
 /// before it is used.
 struct MachOImage {
-    /// Where the image begins in the file.
     let start: Int
     private let commands: FileNumbers
     private let isLittle: Bool
@@ -16,8 +15,6 @@ struct MachOImage {
     private static let commandBytes = 4 << 20
 
     /// Where the architectures of a file begin: one for a thin file, none if it has more than any executable has.
-    ///
-    /// - Throws: `MalformedInput` if the file is cut off.
     static func starts(in source: some ByteSource) throws(MalformedInput) -> [Int] {
         let head = try FileNumbers(source, 0, 8)
         let fat = head.big(0, 4)
@@ -31,8 +28,6 @@ struct MachOImage {
     }
 
     /// Nil if there is no Mach-O image at this place.
-    ///
-    /// - Throws: `MalformedInput` if the file is cut off.
     init?(_ source: some ByteSource, start: Int) throws(MalformedInput) {
         guard start >= 0, start <= source.size else { return nil }
         let head = try FileNumbers(source, start, 28)
@@ -72,7 +67,6 @@ struct MachOImage {
 struct FileNumbers {
     private let storage: [UInt8]
 
-    /// - Throws: `MalformedInput` if the file is cut off.
     init(_ source: some ByteSource, _ start: Int, _ count: Int) throws(MalformedInput) {
         storage = try source.part(at: start, count: count)
     }

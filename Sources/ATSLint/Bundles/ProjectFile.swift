@@ -239,8 +239,6 @@ package enum ProjectFile {
     ]
 
     /// What can be read as a list and has nothing of an Info.plist: to read it as one would say that all is well.
-    ///
-    /// - Throws: `malformed.plist`.
     static func refuseUnrelated(_ document: PlistDocument, name: String) throws(MalformedInput) {
         // An Info.plist of which the build writes the rest may have keys of libraries only, or one that is almost right.
         let isText = document.format == .json || document.format == .text
@@ -318,8 +316,6 @@ package enum ProjectFile {
     package static func isXcodeProject(_ bytes: [UInt8]) -> Bool { bytes.starts(with: "// !$*UTF8*$!".utf8) }
 
     /// Names a file that is taken for an Info.plist and is something else.
-    ///
-    /// - Throws: `malformed.plist` with what it is.
     static func refuseOthers(_ bytes: [UInt8], name: String) throws(MalformedInput) {
         if name.hasSuffix(".mobileprovision") || name.hasSuffix(".provisionprofile") {
             let source = "the profile"

@@ -15,14 +15,11 @@ package final class ReadingBudget {
     var claims = ReadingLimits.claimBytes
     /// Bytes of executables that archives unfold to.
     var executables = ReadingLimits.executableBytes
-    /// Bytes of .NET projects.
     var projects = ReadingLimits.projectBytes
 
     package init() {}
 
     /// Takes a list into what is kept.
-    ///
-    /// - Throws: `MalformedInput` with code `malformed.plist` if that is more than a run keeps.
     func keep(_ document: PlistDocument, path: String) throws(MalformedInput) {
         let weight = ReadingBudget.weight(of: document) + path.utf8.count * 8
         guard weight <= kept else {

@@ -7,13 +7,11 @@ package import Vocabulary
 
 /// What an Xcode project file says about the Info.plists of its targets.
 package struct XcodeProject {
-    /// An Info.plist that a target names.
     struct NamedList {
         /// As the setting has it.
         let path: String
         let target: String
         let configuration: String
-        /// Where the setting is.
         let offset: Int
     }
 
@@ -111,9 +109,9 @@ package enum XcodeSettings {
         for line in bytes.split(separator: 0x0A) {
             let text = line.firstRange(of: "//".utf8).map { line[..<$0.lowerBound] } ?? line
             guard members.count < 10_000, let equals = text.firstIndex(of: UInt8(ascii: "=")) else { continue }
-            let name = trimmed(text[..<equals])
+            let name = text[..<equals].trimmed { $0 <= 0x20 }
             guard !name.isEmpty, name.first != UInt8(ascii: "#"), name.count <= PlistText.keyBytes else { continue }
-            let value = trimmed(text[(equals + 1)...])
+            let value = text[(equals + 1)...].trimmed { $0 <= 0x20 }
             let keyRange = name.startIndex..<name.endIndex
             let node = PlistNode(
                 .string(String(decoding: value, as: UTF8.self)), range: value.startIndex..<value.endIndex)
@@ -127,11 +125,5 @@ package enum XcodeSettings {
         let dead = dead(settings(bytes))
         guard let first = dead.first else { return nil }
         return PlistDocument(root: PlistNode(.dictionary(dead), range: first.range), format: .text, source: bytes)
-    }
-
-    private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        let start = text.drop { $0 <= 0x20 }
-        guard let end = start.lastIndex(where: { $0 > 0x20 }) else { return start.prefix(0) }
-        return start[...end]
     }
 }

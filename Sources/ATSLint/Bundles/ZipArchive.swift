@@ -8,7 +8,6 @@ package import Vocabulary
 ///
 /// Guards: names that leave the archive, more entries than any app has, entries that unfold past a limit or lie in each other, encryption.
 package struct ZipArchive {
-    /// One file in the archive.
     package struct Entry: Sendable {
         package let name: String
         let method: Int
@@ -30,7 +29,6 @@ package struct ZipArchive {
     package let entries: [Entry]
     private let source: any ByteSource
 
-    /// Whether the bytes begin like a zip archive.
     package static func isArchive(_ head: some Collection<UInt8>) -> Bool {
         head.starts(with: [0x50, 0x4B, 0x03, 0x04]) || head.starts(with: [0x50, 0x4B, 0x05, 0x06])
     }

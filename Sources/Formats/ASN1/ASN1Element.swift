@@ -56,11 +56,9 @@ package struct ASN1Element: Sendable {
 
     /// The first identifier octet, with class and constructed bit.
     package let tag: ASN1Tag
-    /// The number of the tag.
     package let number: UInt32
     /// What is inside, without the end-of-contents octets.
     package let content: ArraySlice<UInt8>
-    /// All of it.
     package let encodedBytes: ArraySlice<UInt8>
     package let rules: Rules
 

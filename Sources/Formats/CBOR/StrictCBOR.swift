@@ -24,7 +24,6 @@ extension CBORItem {
     package func hash(into hasher: inout Hasher) { hasher.combine(encoded) }
 }
 
-/// One key of a map with its value.
 package struct CBOREntry: Hashable, Sendable {
     package let key: CBORItem
     package let value: CBORItem
@@ -78,7 +77,6 @@ extension CBORItem {
         return entries.first { $0.key == key }?.value
     }
 
-    /// The value of a text key.
     package subscript(key: String) -> CBORItem? { self[.text(key)] }
 
     package var byteString: ArraySlice<UInt8>? {

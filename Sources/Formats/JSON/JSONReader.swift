@@ -54,13 +54,8 @@ package struct JSONReader {
         self.limits = limits
     }
 
-    /// A fault at the current position, with lines and columns counted from 1 and columns in characters as an editor counts them.
     private func fault(_ reason: String) -> MalformedInput {
-        let before = bytes.prefix(position)
-        let line = before.count { $0 == 0x0A } + 1
-        let start = before.lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
-        let column = before[start...].count { $0 & 0xC0 != 0x80 } + 1
-        return MalformedInput(code: .malformedJSON, place: "line \(line), column \(column)", reason: reason)
+        MalformedInput(code: .malformedJSON, place: bytes.place(of: position), reason: reason)
     }
 
     private var current: UInt8? { position < bytes.count ? bytes[position] : nil }

@@ -16,7 +16,6 @@ package enum JSONValue: Sendable, Equatable {
     /// Members in the order in which they are written.
     case object([Member])
 
-    /// One member of an object.
     package struct Member: Sendable, Equatable {
         package let name: String
         package let value: JSONValue

@@ -177,7 +177,7 @@ package struct PastedBytes: Sendable, Equatable {
 
     /// Whether a text is one, and nothing else that has dots: `5637 bytes`, `<Buffer a3 63 ... 5200 more bytes>`.
     package static func isCutPrint(_ text: [UInt8]) -> Bool {
-        let line = text[...].trimmed
+        let line = text.trimmed(while: isSpace)
         let first = line.prefix { 0x30...0x39 ~= $0 }
         let isCount = !first.isEmpty && line[first.endIndex...].elementsEqual(" bytes".utf8)
         let begins = ["<Buffer ", "{length", "{ length", "Uint8Array(", "[object ", "[B@", "Optional("].contains {
@@ -205,7 +205,7 @@ package struct PastedBytes: Sendable, Equatable {
 
     /// Whether a text is one word with an ending of some letters, as no encoding is.
     private static func isFileName(_ text: [UInt8]) -> Bool {
-        let word = text[...].trimmed
+        let word = text.trimmed(while: isSpace)
         guard word.count <= 255, !word.contains(where: isSpace), let point = word.lastIndex(of: UInt8(ascii: ".")),
             point > word.startIndex
         else { return false }
@@ -226,7 +226,7 @@ package struct PastedBytes: Sendable, Equatable {
         /// The first reading of a text that gives what is wanted.
         mutating func find(_ text: ArraySlice<UInt8>, _ forms: [String], depth: Int) -> PastedBytes? {
             let whole = text
-            let text = text.trimmed
+            let text = text.trimmed(while: PastedBytes.isSpace)
             guard depth < 4, budget > 0, !text.isEmpty else { return nil }
             budget -= 1
             // Safe: joins arrays.
@@ -284,7 +284,7 @@ package struct PastedBytes: Sendable, Equatable {
 
     /// Whether blanks stand at irregular distances, as `+` does and no line end that became one, or make the text as long as base64 is.
     private static func areBlanksSigns(_ text: [UInt8]) -> Bool {
-        let text = text[...].trimmed
+        let text = text.trimmed(while: isSpace)
         let pieces = text.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
         if text.count.isMultiple(of: 4), !text.filter({ !isSpace($0) }).count.isMultiple(of: 4) { return true }
         return pieces.count > 2 && pieces.dropLast().contains { $0.count != pieces[0].count }
@@ -591,16 +591,5 @@ package struct PastedBytes: Sendable, Equatable {
             return value
         }
         return hasEscape ? bytes : nil
-    }
-}
-
-extension ArraySlice<UInt8> {
-    /// The bytes without white space at both ends.
-    fileprivate var trimmed: ArraySlice<UInt8> {
-        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
-        guard let start = firstIndex(where: { !isSpace($0) }), let end = lastIndex(where: { !isSpace($0) }) else {
-            return []
-        }
-        return self[start...end]
     }
 }

@@ -98,13 +98,9 @@ extension FindingsReport {
     }
 
     private static func artifact(_ path: String) -> JSONValue {
-        path.hasPrefix("/")
-            ? ["uri": .string("file://" + percentEncoded(path))]
-            : ["uri": .string(percentEncoded(path)), "uriBaseId": "SRCROOT"]
-    }
-
-    private static func percentEncoded(_ path: String) -> String {
-        path.utf8.percentEncoded { $0.isUnreserved || $0 == UInt8(ascii: "/") }
+        let uri = path.utf8.percentEncoded { $0.isUnreserved || $0 == UInt8(ascii: "/") }
+        return path.hasPrefix("/")
+            ? ["uri": .string("file://" + uri)] : ["uri": .string(uri), "uriBaseId": "SRCROOT"]
     }
 
     /// FNV-1a of 64 bits: a name, not a secret.

@@ -3,7 +3,6 @@
 
 import Vocabulary
 
-/// The difference of two texts, line by line.
 package enum LineDifference {
     package enum Kind: String {
         case same, del, ins
@@ -28,41 +27,27 @@ package enum LineDifference {
         guard left.count <= limit, right.count <= limit else {
             return left.map { line -> Line in (.del, line) } + right.map { line -> Line in (.ins, line) }
         }
-        // Each line is read once and has a number from there on: the table below compares numbers.
-        var numbers: [UTF8Key: Int] = [:]
-        func number(_ line: String) -> Int {
-            let key = UTF8Key(line)
-            if let known = numbers[key] { return known }
-            numbers[key] = numbers.count
-            return numbers.count - 1
-        }
-        let (leftNumbers, rightNumbers) = (left.map(number), right.map(number))
-        // Longest common subsequence; lengths[i][j] is that of the tails from i and j.
-        var lengths = Array(repeating: Array(repeating: 0, count: right.count + 1), count: left.count + 1)
-        for i in left.indices.reversed() {
-            for j in right.indices.reversed() {
-                lengths[i][j] =
-                    leftNumbers[i] == rightNumbers[j]
-                    ? lengths[i + 1][j + 1] + 1 : max(lengths[i + 1][j], lengths[i][j + 1])
+        // As keys, because strings with other bytes may be equal.
+        let changes = right.map { UTF8Key($0) }.difference(from: left.map { UTF8Key($0) })
+        var removed: Set<Int> = []
+        var inserted: Set<Int> = []
+        for change in changes {
+            switch change {
+            case .remove(let index, _, _): removed.insert(index)
+            case .insert(let index, _, _): inserted.insert(index)
             }
         }
         var result: [Line] = []
         var i = 0
-        var j = 0
-        while i < left.count || j < right.count {
-            if i < left.count, j < right.count, leftNumbers[i] == rightNumbers[j] {
-                result.append((.same, left[i]))
-                i += 1
-                j += 1
-            } else if i < left.count, j == right.count || lengths[i + 1][j] >= lengths[i][j + 1] {
+        for (j, line) in right.enumerated() {
+            while removed.contains(i) {
                 result.append((.del, left[i]))
                 i += 1
-            } else {
-                result.append((.ins, right[j]))
-                j += 1
             }
+            result.append((inserted.contains(j) ? .ins : .same, line))
+            if !inserted.contains(j) { i += 1 }
         }
-        return result
+        return result + left[i...].map { line -> Line in (.del, line) }
     }
 
     private static func split(_ text: String) -> [String] {

@@ -181,7 +181,6 @@ public struct PublicKeyFacts: Sendable, Equatable {
     public let kind: Kind
     /// SHA-256 of the DER SubjectPublicKeyInfo, 32 bytes: what pins compare.
     public let sha256: [UInt8]
-    /// The DER SubjectPublicKeyInfo.
     package let der: [UInt8]
 
     package init(kind: Kind, sha256: [UInt8], der: [UInt8]) {

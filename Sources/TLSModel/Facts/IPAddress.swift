@@ -28,7 +28,6 @@
         self.bytes = bytes
     }
 
-    /// Whether the address has four bytes.
     package var isIPv4: Bool { bytes.count == 4 }
 
     /// Reads one to four decimal fields; missing ones are zero, as in `10/8`.

@@ -28,7 +28,6 @@ package struct ClientFlight: Sendable {
     /// Whether nothing more needs to be read.
     package var isOver: Bool { serverName != nil || violation != nil }
 
-    /// Takes the next bytes that the client sent.
     package mutating func read(_ bytes: [UInt8]) {
         guard !isOver else { return }
         guard records.received + bytes.count <= WireLimits.hello else {

@@ -31,7 +31,6 @@ package struct ServerFlight: Sendable {
     /// Whether the server asked for a client certificate in the clear.
     package var requestsClientCertificate: Bool { seen?.requestsClientCertificate == true }
 
-    /// Takes the next bytes that the server sent.
     package mutating func read(_ bytes: [UInt8]) {
         guard !isOver else { return }
         if records.received + bytes.count > WireLimits.flight {

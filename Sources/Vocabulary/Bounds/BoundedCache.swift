@@ -19,7 +19,6 @@ package final class BoundedCache<Key: Hashable & Sendable, Value: Sendable>: Sen
     package let capacity: Int
     private let state = Mutex(State())
 
-    /// - Parameter capacity: at least 1.
     package init(capacity: Int) { self.capacity = max(1, capacity) }
 
     package subscript(key: Key) -> Value? {

@@ -9,7 +9,6 @@ import Synchronization
 package struct BoundedTasks: Sendable {
     package let width: Int
 
-    /// - Parameter width: at least 1.
     package init(width: Int) {
         self.width = max(1, width)
     }

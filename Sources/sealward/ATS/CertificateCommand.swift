@@ -35,12 +35,12 @@ struct CertificateCommand: WorkingCommand {
         OSProfile.standard.facts.transportSecurityRules.value.mostDays(below: kind).map(String.init) ?? "any number of"
     }
 
-    @Argument(help: ArgumentHelp("PEM files, one chain each; - is standard input.", valueName: "FILE"))
+    @Argument(help: .value("PEM files, one chain each; - is standard input.", "FILE"))
     var files: [String] = []
 
     @OptionGroup var options: CertificateOptions
 
-    @Option(help: ArgumentHelp("Chains to judge, one JSON object per line; - is standard input.", valueName: "FILE"))
+    @Option(help: .value("Chains to judge, one JSON object per line; - is standard input.", "FILE"))
     var jobs: String?
 
     @OptionGroup var form: ResultForm
@@ -115,23 +115,20 @@ struct CertificateCommand: WorkingCommand {
 
 /// How a chain is judged: the options of the command, and the defaults of each line of `--jobs`.
 struct CertificateOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp("The host that the server will serve; without it no name is checked.", valueName: "NAME"))
+    @Option(help: .value("The host that the server will serve; without it no name is checked.", "NAME"))
     var host: String?
 
     @OptionGroup var system: SystemOptions
 
-    @Option(help: ArgumentHelp("The time to judge at, RFC 3339; default now.", valueName: "RFC3339"))
+    @Option(help: .value("The time to judge at, RFC 3339; default now.", "RFC3339"))
     var at: Instant?
 
     @OptionGroup var trust: TrustOptions
 
-    @Option(help: ArgumentHelp("An OCSP response as the server would staple it, DER.", valueName: "FILE"))
+    @Option(help: .value("An OCSP response as the server would staple it, DER.", "FILE"))
     var ocspResponse: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "The rules of trust: ats, or default (plain trust evaluation without ATS's own).", valueName: "RULES"))
+    @Option(help: .value("The rules of trust: ats, or default (plain trust evaluation without ATS's own).", "RULES"))
     var serverTrust: ServerTrust = .ats
 
     enum ServerTrust: String, ExpressibleByArgument, CaseIterable { case ats, `default` }

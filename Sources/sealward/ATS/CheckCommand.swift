@@ -28,14 +28,13 @@ struct CheckCommand: WorkingCommand {
 
     @OptionGroup var network: CheckOptions
 
-    @Option(help: ArgumentHelp("The app's Info.plist; its dictionary is one more configuration.", valueName: "PATH"))
+    @Option(help: .value("The app's Info.plist; its dictionary is one more configuration.", "PATH"))
     var infoPlist: String?
 
     @OptionGroup var values: BuildValueOptions
 
     @Option(
-        help: ArgumentHelp(
-            "Several systems, judged from the same observations, for example ios18,ios26.", valueName: "ID,ID"),
+        help: .value("Several systems, judged from the same observations, for example ios18,ios26.", "ID,ID"),
         transform: SystemList.init)
     var systems: SystemList?
 
@@ -44,16 +43,15 @@ struct CheckCommand: WorkingCommand {
 
     @Option(
         name: .customLong("for"),
-        help: ArgumentHelp(
+        help: .value(
             "managed: load as OS 27's own processes do (MDM, enrollment, updates; Apple exempts SCEP and content caching): ATS and FCP_v2.1.",
-            valueName: "PURPOSE"))
+            "PURPOSE"))
     var purpose: CheckPurpose?
 
-    @Option(help: ArgumentHelp("Add a note for certificates that expire within this many days.", valueName: "DAYS"))
+    @Option(help: .value("Add a note for certificates that expire within this many days.", "DAYS"))
     var expiresWithin: Int?
 
-    @Option(
-        help: ArgumentHelp("Output format: text, nscurl, json, jsonl, junit, markdown or html.", valueName: "FORMAT"))
+    @Option(help: .value("Output format: text, nscurl, json, jsonl, junit, markdown or html.", "FORMAT"))
     var format: CheckFormat = .text
 
     @Flag(help: "Show every configuration with its dictionary and error.")
@@ -162,7 +160,6 @@ struct CheckCommand: WorkingCommand {
         return output.outcome
     }
 
-    /// What the command reads or keeps.
     private var files: [String] {
         let connection = network.connection
         let read = [

@@ -11,9 +11,7 @@ import Vocabulary
 
 /// What `ats check` and `ats minimize` share: which targets, which system, how to reach them and whom to trust.
 struct CheckOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "A file with one target per line; # starts a comment, - is standard input.", valueName: "FILE"))
+    @Option(help: .value("A file with one target per line; # starts a comment, - is standard input.", "FILE"))
     var targetsFrom: String?
 
     @OptionGroup var system: SystemOptions
@@ -23,10 +21,10 @@ struct CheckOptions: ParsableArguments {
 
     @OptionGroup var connection: ConnectionOptions
 
-    @Option(help: ArgumentHelp("The time to judge at, RFC 3339; default now.", valueName: "RFC3339"))
+    @Option(help: .value("The time to judge at, RFC 3339; default now.", "RFC3339"))
     var at: Instant?
 
-    @Option(help: ArgumentHelp("How many targets to check at once.", valueName: "N"))
+    @Option(help: .value("How many targets to check at once.", "N"))
     var concurrency = 64
 
     /// Targets in flight, as far as the system gives this process connections: a target must not fail because another one has the last.

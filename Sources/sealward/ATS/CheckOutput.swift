@@ -159,8 +159,6 @@ struct CheckOutput {
     }
 
     /// Writes what is known of targets whose predecessors never finished, and closes the document.
-    ///
-    /// - Parameter instant: the moment of judgement.
     mutating func end(at instant: Date) throws {
         for place in places[min(turn, places.count)...] {
             _ = try emitWaiting(Int(place))

@@ -91,7 +91,6 @@ final class CheckHistoryRun {
     private(set) var isIncomplete = false
     private var isUnreadable = false
 
-    /// Opens the history.
     init(_ path: String, at instant: Date, asked: String, token: String?) throws(CommandFault) {
         self.path = path
         self.instant = instant

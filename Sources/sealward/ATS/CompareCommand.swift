@@ -22,7 +22,7 @@ struct CompareCommand: ResultCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("The transcript; - is standard input.", valueName: "TRANSCRIPT"))
+    @Argument(help: .value("The transcript; - is standard input.", "TRANSCRIPT"))
     var transcript: String
 
     @OptionGroup var network: CheckOptions

@@ -21,7 +21,7 @@ struct ConnectionOptions: ParsableArguments {
 
     @OptionGroup var reach: ReachOptions
 
-    @Option(help: ArgumentHelp("The timeout of each target, in seconds.", valueName: "S"))
+    @Option(help: .value("The timeout of each target, in seconds.", "S"))
     var timeout: Double = 30
 
     @Flag(help: "Let redirects and fetched intermediates lead to private addresses.")
@@ -29,7 +29,6 @@ struct ConnectionOptions: ParsableArguments {
 
     func validate() throws { try ReachOptions.check(seconds: timeout, of: "--timeout") }
 
-    /// The settings of a session for a system.
     func settings(_ profile: OSProfile, sdk: LinkedSDK?) throws -> CheckSession.Configuration {
         var settings = CheckSession.Configuration()
         settings.profile = profile
@@ -52,24 +51,22 @@ struct ConnectionOptions: ParsableArguments {
 /// Whom to trust, and which logs of Certificate Transparency: what every command that judges a certificate has in common.
 struct TrustOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp(
-            "Trust these roots as if a user had installed them; - is standard input. May be repeated.", valueName: "PEM"
-        ))
+        help: .value("Trust these roots as if a user had installed them; - is standard input. May be repeated.", "PEM"))
     var caFile: [String] = []
 
     @Option(
-        help: ArgumentHelp(
-            "Trust these anchors as the app's own code would (SecTrustSetAnchorCertificates); may be repeated.",
-            valueName: "FILE"))
+        help: .value(
+            "Trust these anchors as the app's own code would (SecTrustSetAnchorCertificates); may be repeated.", "FILE")
+    )
     var appAnchor: [String] = []
 
-    @Option(help: ArgumentHelp("Trust these roots instead of the system's; - is standard input.", valueName: "PEM"))
+    @Option(help: .value("Trust these roots instead of the system's; - is standard input.", "PEM"))
     var roots: String?
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
             "The Certificate Transparency logs, as browsers publish them (JSON). A list that is 60 days old or older is used and noted.",
-            valueName: "FILE"))
+            "FILE"))
     var ctLogList: String?
 
     /// The system's roots or those instead of them, and the installed ones. Without a system store the options' roots are all there is.
@@ -104,7 +101,6 @@ struct TrustOptions: ParsableArguments {
     /// The logs of the option; nil without it.
     func logs() throws -> CTLogList? { try ctLogList.map { try TrustOptions.logs(of: $0) } }
 
-    /// Reads a list of logs.
     static func logs(of path: String) throws -> CTLogList {
         try CommandIO.value(of: path, limit: 16 << 20, CTLogList.init(json:))
     }

@@ -9,10 +9,10 @@ import Vocabulary
 
 /// Which dictionary, and on which system.
 struct DictionaryOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The app's Info.plist, XML or binary; - is standard input.", valueName: "PATH"))
+    @Option(help: .value("The app's Info.plist, XML or binary; - is standard input.", "PATH"))
     var infoPlist: String?
 
-    @Option(help: ArgumentHelp("The NSAppTransportSecurity dictionary itself, as JSON.", valueName: "PATH"))
+    @Option(help: .value("The NSAppTransportSecurity dictionary itself, as JSON.", "PATH"))
     var atsJson: String?
 
     @OptionGroup var values: BuildValueOptions
@@ -51,7 +51,6 @@ struct DictionaryOptions: ParsableArguments {
 }
 
 extension LinkedSDK {
-    /// What an option for the SDK is about.
     static let help =
         "The SDK that the app is linked on, up to \(known.upperBound) as iOS counts (macOS 15 is 18; before 9 ATS is off); default the one that the app names"
 }
@@ -59,11 +58,11 @@ extension LinkedSDK {
 /// Which system, and which SDK the app is linked on.
 struct SystemOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("The system: \(OSProfile.range), published; default macos26.", valueName: "ID"),
+        help: .value("The system: \(OSProfile.range), published; default macos26.", "ID"),
         transform: SystemOptions.system)
     var os: OSProfile?
 
-    @Option(help: ArgumentHelp("\(LinkedSDK.help), or the system's own.", valueName: "N"))
+    @Option(help: .value("\(LinkedSDK.help), or the system's own.", "N"))
     var sdk: LinkedSDK?
 
     /// A system, or that of the option, with the SDK of the option, or else the app's, or else its own. It may be older than ATS.
@@ -118,10 +117,10 @@ struct SystemList {
 
 /// Values that a build puts for `$(NAME)` in an Info.plist.
 struct BuildValueOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The value of $(NAME) in the Info.plist; repeatable.", valueName: "NAME=VALUE"))
+    @Option(help: .value("The value of $(NAME) in the Info.plist; repeatable.", "NAME=VALUE"))
     var define: [String] = []
 
-    @Option(help: ArgumentHelp("Take values of $(NAME) from an .xcconfig; repeatable.", valueName: "FILE"))
+    @Option(help: .value("Take values of $(NAME) from an .xcconfig; repeatable.", "FILE"))
     var xcconfig: [String] = []
 
     func validate() throws {

@@ -27,9 +27,9 @@ struct ExplainCommand: ResultCommand {
     @OptionGroup var dictionary: DictionaryOptions
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
             "Which API loads: urlsession, web, media, low-level, dotnet-managed, dotnet-cfnetwork, dotnet-nsurlsession.",
-            valueName: "ID"))
+            "ID"))
     var loader: Loader = .urlsession
 
     @Flag(help: "Print everything: console lines, all notes, and what differs on the default system.")

@@ -29,15 +29,14 @@ struct ExporterCommand: WorkingCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("Where to listen; port 0 picks a free port.", valueName: "HOST:PORT"))
+    @Option(help: .value("Where to listen; port 0 picks a free port.", "HOST:PORT"))
     var listen = ListenAddress(host: "127.0.0.1", port: 9886)
 
     @OptionGroup var system: SystemOptions
 
     @Option(
-        help: ArgumentHelp(
-            "A target that may be requested, at ports 443 and 80 or at this one; may be repeated.",
-            valueName: "HOST[:PORT]"))
+        help: .value(
+            "A target that may be requested, at ports 443 and 80 or at this one; may be repeated.", "HOST[:PORT]"))
     var allow: [String] = []
 
     @Flag(help: "Let anyone who reaches the port request any target, also beyond loopback.")
@@ -47,7 +46,7 @@ struct ExporterCommand: WorkingCommand {
 
     @OptionGroup var secure: ListenerOptions
 
-    @Option(help: ArgumentHelp("How many checks may run at once; more are answered with 503.", valueName: "N"))
+    @Option(help: .value("How many checks may run at once; more are answered with 503.", "N"))
     var concurrency = 16
 
     @OptionGroup var connection: ConnectionOptions

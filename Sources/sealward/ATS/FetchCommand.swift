@@ -35,7 +35,7 @@ struct FetchCommand: WorkingCommand {
 
     @OptionGroup var reach: ReachOptions
 
-    @Option(help: ArgumentHelp("The timeout of the whole load, in seconds.", valueName: "S"))
+    @Option(help: .value("The timeout of the whole load, in seconds.", "S"))
     var timeout: Double = 30
 
     @Flag(
@@ -53,7 +53,7 @@ struct FetchCommand: WorkingCommand {
     @Flag(name: [.long, .customShort("i")], help: "Print status and header fields before the body.")
     var include = false
 
-    @Option(help: ArgumentHelp("Output format: text (the body) or json (the report).", valueName: "FORMAT"))
+    @Option(help: .value("Output format: text (the body) or json (the report).", "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

@@ -9,44 +9,41 @@ import Vocabulary
 /// What a check of many targets takes besides: which part of the list, and where results are kept.
 struct FleetOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp(
-            "Keep each result in FILE as soon as it is known; a run that was stopped continues where it ended.",
-            valueName: "FILE"))
+        help: .value(
+            "Keep each result in FILE as soon as it is known; a run that was stopped continues where it ended.", "FILE")
+    )
     var state: String?
 
     @Option(
-        help: ArgumentHelp(
-            "With --state: results that are older are asked for again; seconds, or 90s, 15m, 24h, 7d.",
-            valueName: "DURATION"))
+        help: .value(
+            "With --state: results that are older are asked for again; seconds, or 90s, 15m, 24h, 7d.", "DURATION"))
     var maxAge: DurationOption?
 
     @Option(
-        help: ArgumentHelp(
-            "Check part I of N of the list, chosen by the bytes of each target; 'ats merge' combines the parts.",
-            valueName: "I/N"))
+        help: .value(
+            "Check part I of N of the list, chosen by the bytes of each target; 'ats merge' combines the parts.", "I/N")
+    )
     var shard: Shard?
 
-    @Option(
-        help: ArgumentHelp("Append the results to FILE (SQLite); 'ats history' shows what changed.", valueName: "FILE"))
+    @Option(help: .value("Append the results to FILE (SQLite); 'ats history' shows what changed.", "FILE"))
     var history: String?
 
-    @Option(
-        help: ArgumentHelp("With --history: remove runs that began more than this many days ago.", valueName: "DAYS"))
+    @Option(help: .value("With --history: remove runs that began more than this many days ago.", "DAYS"))
     var keep: Int?
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
             "How many targets whose first address is the same public address are checked at once; what redirects lead to does not count.",
-            valueName: "N"))
+            "N"))
     var perAddress = 16
 
-    @Option(help: ArgumentHelp("The same for one public network, /24 of IPv4 or /64 of IPv6.", valueName: "N"))
+    @Option(help: .value("The same for one public network, /24 of IPv4 or /64 of IPv6.", "N"))
     var perNetwork = 32
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
             "Shuffle the targets with this seed; without it a long list is shuffled with a random seed, which is printed.",
-            valueName: "N"))
+            "N"))
     var seed: UInt64?
 
     func validate() throws {

@@ -26,16 +26,16 @@ struct HistoryCommand: WorkingCommand {
 
     enum Format: String, ExpressibleByArgument, CaseIterable { case text, json, html }
 
-    @Argument(help: ArgumentHelp("The file that 'ats check --history' wrote.", valueName: "FILE"))
+    @Argument(help: .value("The file that 'ats check --history' wrote.", "FILE"))
     var file: String
 
-    @Option(help: ArgumentHelp("Show only changes of runs since this time.", valueName: "RFC3339"))
+    @Option(help: .value("Show only changes of runs since this time.", "RFC3339"))
     var since: Instant?
 
-    @Option(help: ArgumentHelp("First remove runs that began more than this many days ago.", valueName: "DAYS"))
+    @Option(help: .value("First remove runs that began more than this many days ago.", "DAYS"))
     var keep: Int?
 
-    @Option(help: ArgumentHelp("Output format: text, json or html (the course over time).", valueName: "FORMAT"))
+    @Option(help: .value("Output format: text, json or html (the course over time).", "FORMAT"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

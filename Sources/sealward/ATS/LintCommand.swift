@@ -29,32 +29,27 @@ struct LintCommand: WorkingCommand {
         case text, json, sarif, junit, github, xcode, markdown, html
     }
 
-    @Argument(help: ArgumentHelp("What to lint.", valueName: "PATH"))
+    @Argument(help: .value("What to lint.", "PATH"))
     var paths: [String] = []
 
-    @Option(
-        help: ArgumentHelp(
-            "Output format: text, json, sarif, junit, github, xcode, markdown or html.", valueName: "FORMAT"))
+    @Option(help: .value("Output format: text, json, sarif, junit, github, xcode, markdown or html.", "FORMAT"))
     var format: Format = .text
 
-    @Option(
-        help: ArgumentHelp("The mildest severity that fails the run: error, warning or note.", valueName: "SEVERITY"))
+    @Option(help: .value("The mildest severity that fails the run: error, warning or note.", "SEVERITY"))
     var failOn: Severity = .error
 
     @Option(
         name: .customLong("minimum-os"),
-        help: ArgumentHelp("The oldest system the app runs on, for example ios15 or macos12.", valueName: "ID"))
+        help: .value("The oldest system the app runs on, for example ios15 or macos12.", "ID"))
     var minimumOS: String?
 
-    @Option(help: ArgumentHelp("\(LinkedSDK.help).", valueName: "N"))
+    @Option(help: .value("\(LinkedSDK.help).", "N"))
     var sdk: LinkedSDK?
 
-    @Option(
-        help: ArgumentHelp(
-            "The configuration that .NET project files are read for: Release, Debug or yours.", valueName: "NAME"))
+    @Option(help: .value("The configuration that .NET project files are read for: Release, Debug or yours.", "NAME"))
     var configuration = "Release"
 
-    @Option(help: ArgumentHelp("Known findings that do not fail the run.", valueName: "FILE"))
+    @Option(help: .value("Known findings that do not fail the run.", "FILE"))
     var baseline: String?
 
     @Flag(
@@ -63,9 +58,7 @@ struct LintCommand: WorkingCommand {
     )
     var updateBaseline = false
 
-    @Option(
-        help: ArgumentHelp("An earlier Info.plist, app or folder: report only what got weaker since.", valueName: "OLD")
-    )
+    @Option(help: .value("An earlier Info.plist, app or folder: report only what got weaker since.", "OLD"))
     var against: String?
 
     @Flag(help: "Apply safe fixes in place.")
@@ -74,7 +67,7 @@ struct LintCommand: WorkingCommand {
     @Flag(help: "Print a draft of the justification for App Review.")
     var justify = false
 
-    @Option(help: ArgumentHelp("A report of 'ats check --format json', for --justify.", valueName: "FILE"))
+    @Option(help: .value("A report of 'ats check --format json', for --justify.", "FILE"))
     var checkReport: String?
 
     @OptionGroup var values: BuildValueOptions

@@ -19,7 +19,6 @@ struct LintInput {
     private let progress: ProgressLine?
     /// Lists with the path that they were found through.
     private var found: [(root: String, subject: LintSubject)] = []
-    /// Skipped folders.
     private(set) var skipped: [String] = []
     private(set) var unreadable: [(path: String, reason: String)] = []
     /// What embedded profiles say, by the path of the list.

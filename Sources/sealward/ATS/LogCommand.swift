@@ -21,7 +21,7 @@ struct LogCommand: ResultCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Logs; - is standard input.", valueName: "FILE"))
+    @Argument(help: .value("Logs; - is standard input.", "FILE"))
     var files: [String]
 
     @OptionGroup var form: ResultForm

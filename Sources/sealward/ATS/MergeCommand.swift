@@ -27,13 +27,12 @@ struct MergeCommand: WorkingCommand {
 
     enum Format: String, ExpressibleByArgument, CaseIterable { case json, jsonl }
 
-    @Argument(help: ArgumentHelp("Results in JSON or JSON lines; - is standard input.", valueName: "FILE"))
+    @Argument(help: .value("Results in JSON or JSON lines; - is standard input.", "FILE"))
     var files: [String]
 
     @Option(
-        help: ArgumentHelp(
-            "Output format: json or jsonl; default json if every file is a document, otherwise jsonl.",
-            valueName: "FORMAT"))
+        help: .value(
+            "Output format: json or jsonl; default json if every file is a document, otherwise jsonl.", "FORMAT"))
     var format: Format?
 
     @OptionGroup var shared: SharedOptions

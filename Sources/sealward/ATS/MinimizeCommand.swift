@@ -27,12 +27,12 @@ struct MinimizeCommand: WorkingCommand {
 
     @OptionGroup var network: CheckOptions
 
-    @Option(help: ArgumentHelp("The app's Info.plist, to find dead exceptions.", valueName: "PATH"))
+    @Option(help: .value("The app's Info.plist, to find dead exceptions.", "PATH"))
     var infoPlist: String?
 
     @OptionGroup var values: BuildValueOptions
 
-    @Option(help: ArgumentHelp("Output format: text, plist or json.", valueName: "FORMAT"))
+    @Option(help: .value("Output format: text, plist or json.", "FORMAT"))
     var format: Format = .text
 
     @OptionGroup var shared: SharedOptions

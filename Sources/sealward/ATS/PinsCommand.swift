@@ -28,20 +28,19 @@ struct PinsCommand: WorkingCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("Hosts, or PEM files with the leaf first.", valueName: "HOST|FILE"))
+    @Argument(help: .value("Hosts, or PEM files with the leaf first.", "HOST|FILE"))
     var targets: [String]
 
     @Option(
-        help: ArgumentHelp(
-            "A certificate or public key in PEM that is kept off the server for later; may be repeated.",
-            valueName: "FILE"))
+        help: .value(
+            "A certificate or public key in PEM that is kept off the server for later; may be repeated.", "FILE"))
     var spare: [String] = []
 
     @OptionGroup var system: SystemOptions
 
     @OptionGroup var connection: ConnectionOptions
 
-    @Option(help: ArgumentHelp("The time to judge at, RFC 3339; default now.", valueName: "RFC3339"))
+    @Option(help: .value("The time to judge at, RFC 3339; default now.", "RFC3339"))
     var at: Instant?
 
     @OptionGroup var shared: SharedOptions

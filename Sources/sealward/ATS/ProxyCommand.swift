@@ -39,7 +39,7 @@ struct ProxyCommand: WorkingCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The address and port to listen on; port 0 picks a free port.", valueName: "HOST:PORT"))
+    @Option(help: .value("The address and port to listen on; port 0 picks a free port.", "HOST:PORT"))
     var listen = "127.0.0.1:8843"
 
     @OptionGroup var dictionary: DictionaryOptions
@@ -60,12 +60,12 @@ struct ProxyCommand: WorkingCommand {
     )
     var allowPrivate = false
 
-    @Option(help: ArgumentHelp("A file of proxy users, one user:password per line.", valueName: "FILE"))
+    @Option(help: .value("A file of proxy users, one user:password per line.", "FILE"))
     var passwordFile: String?
 
     @OptionGroup var secure: ListenerOptions
 
-    @Option(help: ArgumentHelp("Output format of the summary: text or json.", valueName: "FORMAT"))
+    @Option(help: .value("Output format of the summary: text or json.", "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions

@@ -16,10 +16,10 @@ struct RulesCommand: WorkingCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("A rule, for example ATS011. Without it all are listed.", valueName: "ID"))
+    @Argument(help: .value("A rule, for example ATS011. Without it all are listed.", "ID"))
     var id: String?
 
-    @Option(help: ArgumentHelp("Output format: text, json or markdown (all rules as a page).", valueName: "FORMAT"))
+    @Option(help: .value("Output format: text, json or markdown (all rules as a page).", "FORMAT"))
     var format: TextJSONOrPage = .text
 
     @OptionGroup var shared: SharedOptions

@@ -24,11 +24,10 @@ struct SystemsCommand: WorkingCommand {
     )
 
     @Argument(
-        help: ArgumentHelp("A system, for example ios17. Without it all are listed.", valueName: "ID"),
-        transform: SystemOptions.system)
+        help: .value("A system, for example ios17. Without it all are listed.", "ID"), transform: SystemOptions.system)
     var id: OSProfile?
 
-    @Option(help: ArgumentHelp("Output format: text, json or markdown (all systems as a page).", valueName: "FORMAT"))
+    @Option(help: .value("Output format: text, json or markdown (all systems as a page).", "FORMAT"))
     var format: TextJSONOrPage = .text
 
     @OptionGroup var shared: SharedOptions

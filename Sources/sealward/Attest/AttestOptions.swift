@@ -128,14 +128,10 @@ struct HashedInput {
 
 /// What every command that judges an object asks: for which app, when, and in what form to say it.
 struct JudgementOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp("The App ID prefix and bundle identifier.", valueName: "PREFIX.bundle"),
-        transform: PastedArgument.appId)
+    @Option(help: .value("The App ID prefix and bundle identifier.", "PREFIX.bundle"), transform: PastedArgument.appId)
     var appId: AppIdentity
 
-    @Option(
-        help: ArgumentHelp(
-            "The time to verify at, RFC 3339; default now. Assertions do not depend on it.", valueName: "RFC3339"))
+    @Option(help: .value("The time to verify at, RFC 3339; default now. Assertions do not depend on it.", "RFC3339"))
     var at: Instant?
 
     @OptionGroup var form: ResultForm
@@ -145,7 +141,7 @@ struct JudgementOptions: ParsableArguments {
 
 /// What the inspections take beside their file: nothing is judged, so little can be chosen.
 struct InspectionOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Accepted for consistency; has no effect.", valueName: "RFC3339"))
+    @Option(help: .value("Accepted for consistency; has no effect.", "RFC3339"))
     var at: Instant?
 
     @OptionGroup var form: ResultForm

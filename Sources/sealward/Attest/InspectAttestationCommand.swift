@@ -16,8 +16,7 @@ struct InspectAttestationCommand: ResultCommand {
             """
     )
 
-    @Argument(
-        help: ArgumentHelp("The attestation or assertion, raw or in base64; - is standard input.", valueName: "FILE"))
+    @Argument(help: .value("The attestation or assertion, raw or in base64; - is standard input.", "FILE"))
     var file: String
 
     @OptionGroup var inspection: InspectionOptions

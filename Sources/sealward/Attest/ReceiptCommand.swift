@@ -25,23 +25,21 @@ struct VerifyReceiptCommand: ResultCommand {
             """
     )
 
-    @Argument(
-        help: ArgumentHelp("The receipt, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
+    @Argument(help: .value("The receipt, raw, in base64 or in another form; - is standard input.", "FILE"))
     var file: String
 
     @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The attested key: X9.63 (65 bytes), SPKI or PEM.", valueName: "B64"),
+        parsing: .unconditional, help: .value("The attested key: X9.63 (65 bytes), SPKI or PEM.", "B64"),
         transform: PastedArgument.publicKey)
     var publicKey: AttestationPublicKey?
 
-    @Option(help: ArgumentHelp("The environment that the receipt must belong to.", valueName: "ENVIRONMENT"))
+    @Option(help: .value("The environment that the receipt must belong to.", "ENVIRONMENT"))
     var environment: AttestationEnvironment?
 
-    @Option(help: ArgumentHelp("The maximum age of the receipt: seconds, or 90s, 15m, 24h, 7d.", valueName: "DURATION"))
+    @Option(help: .value("The maximum age of the receipt: seconds, or 90s, 15m, 24h, 7d.", "DURATION"))
     var maxAge: DurationOption?
 
-    @Option(help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3; repeatable.", valueName: "PEM"))
+    @Option(help: .value("Trust these roots instead of Apple Root CA - G3; repeatable.", "PEM"))
     var trustRoot: [String] = []
 
     @OptionGroup var judgement: JudgementOptions
@@ -69,8 +67,7 @@ struct InspectReceiptCommand: ResultCommand {
             """
     )
 
-    @Argument(
-        help: ArgumentHelp("The receipt, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
+    @Argument(help: .value("The receipt, raw, in base64 or in another form; - is standard input.", "FILE"))
     var file: String
 
     @OptionGroup var inspection: InspectionOptions
@@ -103,19 +100,18 @@ struct RefreshReceiptCommand: ResultCommand {
             """
     )
 
-    @Argument(
-        help: ArgumentHelp("The receipt, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
+    @Argument(help: .value("The receipt, raw, in base64 or in another form; - is standard input.", "FILE"))
     var file: String
 
     @OptionGroup var account: AppleAccountOptions
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
             "The environment of the key, production or development; by default the one that the receipt names.",
-            valueName: "ENVIRONMENT"))
+            "ENVIRONMENT"))
     var environment: AttestationEnvironment?
 
-    @Option(help: ArgumentHelp("Trust these roots instead of Apple Root CA - G3; repeatable.", valueName: "PEM"))
+    @Option(help: .value("Trust these roots instead of Apple Root CA - G3; repeatable.", "PEM"))
     var trustRoot: [String] = []
 
     @OptionGroup var judgement: JudgementOptions

@@ -17,39 +17,31 @@ struct VerifyAssertionCommand: ResultCommand {
             """
     )
 
-    @Argument(
-        help: ArgumentHelp(
-            "The assertion object, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
+    @Argument(help: .value("The assertion object, raw, in base64 or in another form; - is standard input.", "FILE"))
     var file: String
 
     @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The attested key: X9.63 (65 bytes), SPKI or PEM.", valueName: "B64"),
+        parsing: .unconditional, help: .value("The attested key: X9.63 (65 bytes), SPKI or PEM.", "B64"),
         transform: PastedArgument.publicKey)
     var publicKey: AttestationPublicKey
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The client data as text; it is hashed.", valueName: "TEXT")
-    )
+    @Option(parsing: .unconditional, help: .value("The client data as text; it is hashed.", "TEXT"))
     var clientData: String?
 
     @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The client data in base64; it is hashed.", valueName: "B64"),
+        parsing: .unconditional, help: .value("The client data in base64; it is hashed.", "B64"),
         transform: PastedArgument.clientData)
     var clientDataBase64: [UInt8]?
 
     @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The hash that the app passed to generateAssertion, used as is.", valueName: "B64"),
+        parsing: .unconditional, help: .value("The hash that the app passed to generateAssertion, used as is.", "B64"),
         transform: PastedArgument.clientDataHash)
     var clientDataHash: ClientDataHash?
 
     @Option(
-        help: ArgumentHelp(
-            "The counter of the last accepted assertion: a whole number to 4294967295, 0 before the first.",
-            valueName: "PREVIOUS"))
+        help: .value(
+            "The counter of the last accepted assertion: a whole number to 4294967295, 0 before the first.", "PREVIOUS")
+    )
     var counter: UInt32
 
     @OptionGroup var judgement: JudgementOptions

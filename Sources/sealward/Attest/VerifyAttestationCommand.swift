@@ -17,59 +17,49 @@ struct VerifyAttestationCommand: ResultCommand {
             """
     )
 
-    @Argument(
-        help: ArgumentHelp(
-            "The attestation object, raw, in base64 or in another form; - is standard input.", valueName: "FILE"))
+    @Argument(help: .value("The attestation object, raw, in base64 or in another form; - is standard input.", "FILE"))
     var file: String
 
-    @Option(help: ArgumentHelp("The environment of the key.", valueName: "ENVIRONMENT"))
+    @Option(help: .value("The environment of the key.", "ENVIRONMENT"))
     var environment: AttestationEnvironment
 
     @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The key identifier that the app sent.", valueName: "BASE64"),
+        parsing: .unconditional, help: .value("The key identifier that the app sent.", "BASE64"),
         transform: PastedArgument.keyId)
     var keyId: KeyIdentifier
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The challenge as text; it is hashed.", valueName: "TEXT"))
+    @Option(parsing: .unconditional, help: .value("The challenge as text; it is hashed.", "TEXT"))
     var challenge: String?
 
     @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The challenge in base64; it is hashed.", valueName: "B64"),
+        parsing: .unconditional, help: .value("The challenge in base64; it is hashed.", "B64"),
         transform: PastedArgument.bytes)
     var challengeBase64: [UInt8]?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp(
-            "The hash that the app passed to attestKey, used as is: 16 bytes or more.", valueName: "B64"),
+        help: .value("The hash that the app passed to attestKey, used as is: 16 bytes or more.", "B64"),
         transform: PastedArgument.clientDataHash)
     var clientDataHash: ClientDataHash?
 
-    @Option(
-        help: ArgumentHelp(
-            "Trust these roots instead of Apple's, for attestation and receipt; repeatable.", valueName: "PEM"))
+    @Option(help: .value("Trust these roots instead of Apple's, for attestation and receipt; repeatable.", "PEM"))
     var trustRoot: [String] = []
 
     @Option(
-        help: ArgumentHelp(
-            "How to treat the receipt inside: report its verdict, require that it is accepted, or ignore it.",
-            valueName: "MODE"))
+        help: .value(
+            "How to treat the receipt inside: report its verdict, require that it is accepted, or ignore it.", "MODE"))
     var receipt: ReceiptWeight = .report
 
     @Flag(help: "Accept the identifier `appattestsandbox` as development.")
     var acceptSandboxIdentifier = false
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
             "Accept only this validation category (iOS 27 and later); repeatable. 1 is the system, 2 TestFlight, 3 development, 4 the App Store, 5 enterprise or ad hoc, 6 Developer ID, 10 other.",
-            valueName: "N"))
+            "N"))
     var validationCategory: [UInt32] = []
 
-    @Option(help: ArgumentHelp("Accept only this bundle version (iOS 27 and later); repeatable.", valueName: "VERSION"))
+    @Option(help: .value("Accept only this bundle version (iOS 27 and later); repeatable.", "VERSION"))
     var bundleVersion: [String] = []
 
     @Flag(help: "Refuse an object that has no value for the two options above.")

@@ -88,7 +88,6 @@ struct DemoServers {
 
 /// One HTTPS server on loopback with settings that an app may or may not accept.
 struct FlawedServer: Sendable {
-    /// What a server is like.
     struct Recipe: Sendable {
         /// The host that clients ask for.
         let host: String

@@ -236,7 +236,6 @@ struct DemoService {
 
 /// What the demonstration prints, line by line as it is known.
 struct DemoPage {
-    /// Everything that was printed.
     private(set) var text = ""
     private let print: (String) -> Void
 

@@ -33,7 +33,7 @@ struct DoctorCommand: WorkingCommand {
     /// The files of a folder that are given to commands of their own.
     private static let itemLimit = 50
 
-    @Argument(help: ArgumentHelp("URLs, hosts, files, folders or words; - is standard input.", valueName: "WHAT"))
+    @Argument(help: .value("URLs, hosts, files, folders or words; - is standard input.", "WHAT"))
     var what: [String] = []
 
     @OptionGroup var form: ResultForm

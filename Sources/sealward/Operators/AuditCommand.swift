@@ -22,10 +22,10 @@ struct AuditCommand: WorkingCommand {
 
     @OptionGroup var target: OperatorTarget
 
-    @Option(help: ArgumentHelp("Entries after this number.", valueName: "N"))
+    @Option(help: .value("Entries after this number.", "N"))
     var after: Int?
 
-    @Option(help: ArgumentHelp("The maximum number of entries, up to 1000.", valueName: "N"))
+    @Option(help: .value("The maximum number of entries, up to 1000.", "N"))
     var limit = 100
 
     @Flag(help: "Go on with new entries as they happen, until interrupted.")

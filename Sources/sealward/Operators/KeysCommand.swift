@@ -35,19 +35,19 @@ struct ListKeysCommand: ResultCommand {
 
     @OptionGroup var target: OperatorTarget
 
-    @Option(help: ArgumentHelp("Keys of this app.", valueName: "ID"))
+    @Option(help: .value("Keys of this app.", "ID"))
     var app: String?
 
-    @Option(help: ArgumentHelp("Keys of this user.", valueName: "NAME"))
+    @Option(help: .value("Keys of this user.", "NAME"))
     var user: String?
 
-    @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
+    @Option(help: .value("production or development.", "ENVIRONMENT"))
     var environment: AttestationEnvironment?
 
-    @Option(help: ArgumentHelp("The cursor from the previous page.", valueName: "CURSOR"))
+    @Option(help: .value("The cursor from the previous page.", "CURSOR"))
     var after: String?
 
-    @Option(help: ArgumentHelp("The maximum number of keys, up to 1000.", valueName: "N"))
+    @Option(help: .value("The maximum number of keys, up to 1000.", "N"))
     var limit = 30
 
     @OptionGroup var form: ResultForm
@@ -97,33 +97,33 @@ struct RevokeKeysCommand: ResultCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("The key, base64; without it --app and a rule are needed.", valueName: "KEY"))
+    @Argument(help: .value("The key, base64; without it --app and a rule are needed.", "KEY"))
     var key: String?
 
     @OptionGroup var target: OperatorTarget
 
-    @Option(help: ArgumentHelp("The app whose keys are revoked.", valueName: "ID"))
+    @Option(help: .value("The app whose keys are revoked.", "ID"))
     var app: String?
 
-    @Option(help: ArgumentHelp("All keys of this user.", valueName: "NAME"))
+    @Option(help: .value("All keys of this user.", "NAME"))
     var user: String?
 
-    @Option(help: ArgumentHelp("All keys of production or development.", valueName: "ENVIRONMENT"))
+    @Option(help: .value("All keys of production or development.", "ENVIRONMENT"))
     var environment: AttestationEnvironment?
 
     @Flag(help: "All keys that a simulated root attested.")
     var simulated = false
 
-    @Option(help: ArgumentHelp("All keys attested before this time: a date or an RFC 3339 instant.", valueName: "T"))
+    @Option(help: .value("All keys attested before this time: a date or an RFC 3339 instant.", "T"))
     var attestedBefore: DayOrInstant?
 
     @Flag(help: "Only say how many keys the rule would revoke.")
     var dryRun = false
 
-    @Option(help: ArgumentHelp("Revoke only if the rule matches exactly this many unrevoked keys.", valueName: "N"))
+    @Option(help: .value("Revoke only if the rule matches exactly this many unrevoked keys.", "N"))
     var expect: Int?
 
-    @Option(help: ArgumentHelp("The reason, one word, for the history; default operator.", valueName: "CODE"))
+    @Option(help: .value("The reason, one word, for the history; default operator.", "CODE"))
     var code: String?
 
     @OptionGroup var form: ResultForm
@@ -191,7 +191,7 @@ struct RestoreKeyCommand: ResultCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("The key, base64.", valueName: "KEY"))
+    @Argument(help: .value("The key, base64.", "KEY"))
     var key: String
 
     @OptionGroup var target: OperatorTarget
@@ -216,15 +216,15 @@ struct DeleteKeysCommand: ResultCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("The key, base64; without it --user is needed.", valueName: "KEY"))
+    @Argument(help: .value("The key, base64; without it --user is needed.", "KEY"))
     var key: String?
 
     @OptionGroup var target: OperatorTarget
 
-    @Option(help: ArgumentHelp("All keys of this user.", valueName: "NAME"))
+    @Option(help: .value("All keys of this user.", "NAME"))
     var user: String?
 
-    @Option(help: ArgumentHelp("Only keys of this app; with --user.", valueName: "ID"))
+    @Option(help: .value("Only keys of this app; with --user.", "ID"))
     var app: String?
 
     @OptionGroup var form: ResultForm

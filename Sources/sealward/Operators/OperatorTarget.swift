@@ -15,17 +15,16 @@ import Vocabulary
 
 /// Where an operator's verb is carried out: at a running service, or in a store.
 struct OperatorTarget: ParsableArguments {
-    @Option(
-        help: ArgumentHelp("The service, for example https://trust.example.com; needs --token-file.", valueName: "URL"))
+    @Option(help: .value("The service, for example https://trust.example.com; needs --token-file.", "URL"))
     var url: String?
 
-    @Option(help: ArgumentHelp("The operator's token for --url; - is standard input.", valueName: "FILE"))
+    @Option(help: .value("The operator's token for --url; - is standard input.", "FILE"))
     var tokenFile: String?
 
-    @Option(help: ArgumentHelp("The store instead of a service: sqlite:PATH or a PostgreSQL URL.", valueName: "STORE"))
+    @Option(help: .value("The store instead of a service: sqlite:PATH or a PostgreSQL URL.", "STORE"))
     var store: String?
 
-    @Option(help: ArgumentHelp("Why, for the audit: one line of up to \(AuditReason.limit) bytes.", valueName: "TEXT"))
+    @Option(help: .value("Why, for the audit: one line of up to \(AuditReason.limit) bytes.", "TEXT"))
     var reason: String?
 
     @OptionGroup var connection: ReachOptions
@@ -73,8 +72,6 @@ struct OperatorTarget: ParsableArguments {
     /// Does an operation over HTTP or on the store.
     ///
     /// - Parameter ask: the same of the operators' service on the store.
-    /// - Returns: the document that answers it.
-    /// - Throws: ``refusal(_:_:_:)``.
     func document(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil,
         inStore ask: (OperatorSession) async throws -> JSONValue
@@ -84,15 +81,12 @@ struct OperatorTarget: ParsableArguments {
         return try bytes.isEmpty ? .object([]) : OperatorTarget.read(bytes)
     }
 
-    /// A document that the service sent.
     static func read(_ bytes: [UInt8]) throws(CommandFault) -> JSONValue {
         guard let document = try? JSONReader.read(bytes) else { throw CommandFault("The answer is not JSON.") }
         return document
     }
 
     /// Asks the operators' service on the store, which has the reason for its audit.
-    ///
-    /// - Throws: ``refusal(_:_:_:)``.
     func inStore<Value: Sendable>(_ ask: (OperatorSession) async throws -> Value) async throws -> Value {
         let result = try await withStore { opened -> Result<Value, Problem> in
             let session = try await OperatorSession(opened, reason: reason)
@@ -107,7 +101,6 @@ struct OperatorTarget: ParsableArguments {
     /// Asks one route of the service.
     ///
     /// - Parameter access: that of a command that asks often; nil if its files are read for this call.
-    /// - Throws: ``refusal(_:_:_:)``.
     func overHTTP(
         _ method: String, _ path: String, query: [(String, String)] = [], body: JSONValue? = nil, access: Access? = nil
     ) async throws -> [UInt8] {

@@ -26,9 +26,7 @@ struct RotateSecretCommand: ResultCommand {
             """
     )
 
-    @Argument(
-        help: ArgumentHelp(
-            "The secret: \(OperatorSession.secretNames.joined(separator: ", ")).", valueName: "NAME"))
+    @Argument(help: .value("The secret: \(OperatorSession.secretNames.joined(separator: ", ")).", "NAME"))
     var name: String
 
     @OptionGroup var target: OperatorTarget

@@ -7,20 +7,16 @@ import ConnectionAdmission
 /// TLS to a service of a private authority, or to one that asks its clients for certificates.
 struct ServiceTLSOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp(
-            "With --url: trust these roots beside the system's; - is standard input. May be repeated.", valueName: "PEM"
-        ))
+        help: .value("With --url: trust these roots beside the system's; - is standard input. May be repeated.", "PEM"))
     var caFile: [String] = []
 
     @Option(
-        help: ArgumentHelp(
-            "With --url: show this certificate, and those between it and its root, in PEM; needs --client-key.",
-            valueName: "FILE"))
+        help: .value(
+            "With --url: show this certificate, and those between it and its root, in PEM; needs --client-key.", "FILE")
+    )
     var clientCertificate: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "The private key of --client-certificate in PEM, without a password.", valueName: "FILE"))
+    @Option(help: .value("The private key of --client-certificate in PEM, without a password.", "FILE"))
     var clientKey: String?
 
     /// Whether nothing is given.

@@ -147,13 +147,13 @@ struct BackupStoreCommand: WorkingCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("The new file. One that exists is never replaced.", valueName: "FILE"))
+    @Argument(help: .value("The new file. One that exists is never replaced.", "FILE"))
     var file: String
 
     @Flag(help: "Copy the secrets too.")
     var withSecrets = false
 
-    @Option(help: ArgumentHelp("The store: sqlite:PATH or a PostgreSQL URL.", valueName: "STORE"))
+    @Option(help: .value("The store: sqlite:PATH or a PostgreSQL URL.", "STORE"))
     var store: String
 
     @Flag(help: "Print nothing but faults.")

@@ -26,16 +26,15 @@ struct NewTokenCommand: ResultCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The owner's name, which the audit records.", valueName: "NAME"))
+    @Option(help: .value("The owner's name, which the audit records.", "NAME"))
     var name: String
 
     @Option(
         name: .customLong("scope"),
-        help: ArgumentHelp(
-            "\(Authority.Role.names), for every app, or with :APP for one; repeatable.", valueName: "SCOPE"))
+        help: .value("\(Authority.Role.names), for every app, or with :APP for one; repeatable.", "SCOPE"))
     var scopes: [String]
 
-    @Option(help: ArgumentHelp("When it expires, as a date or an RFC 3339 instant.", valueName: "T"))
+    @Option(help: .value("When it expires, as a date or an RFC 3339 instant.", "T"))
     var expires: DayOrInstant?
 
     @OptionGroup var form: ResultForm

@@ -97,7 +97,6 @@ enum CodeCatalog {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// One line for each code.
     static func list() -> String {
         let width = all.map(\.code.rawValue.utf8.count).max() ?? 0
         return all.map {

@@ -21,7 +21,7 @@ struct CompletionsCommand: WorkingCommand {
         case bash, zsh, fish
     }
 
-    @Argument(help: ArgumentHelp("bash, zsh or fish.", valueName: "SHELL"))
+    @Argument(help: .value("bash, zsh or fish.", "SHELL"))
     var shell: Shell
 
     @OptionGroup var shared: SharedOptions

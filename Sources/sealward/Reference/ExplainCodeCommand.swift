@@ -27,11 +27,10 @@ struct ExplainCodeCommand: WorkingCommand {
             """
     )
 
-    @Argument(
-        help: ArgumentHelp("A code, rule, number, name or key. Without it all codes are listed.", valueName: "WHAT"))
+    @Argument(help: .value("A code, rule, number, name or key. Without it all codes are listed.", "WHAT"))
     var words: [String] = []
 
-    @Option(help: ArgumentHelp("Output format: text, json or markdown (all codes as a page).", valueName: "FORMAT"))
+    @Option(help: .value("Output format: text, json or markdown (all codes as a page).", "FORMAT"))
     var format: TextJSONOrPage = .text
 
     @OptionGroup var shared: SharedOptions

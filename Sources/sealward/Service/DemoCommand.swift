@@ -19,7 +19,7 @@ struct DemoCommand: WorkingCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("How many devices.", valueName: "N"))
+    @Option(help: .value("How many devices.", "N"))
     var devices = 200
 
     @Flag(help: "Stay at the end, with the console in a browser, until Ctrl-C.")

@@ -25,16 +25,16 @@ struct DeviceCheckCommand: AsyncParsableCommand {
 
 /// The account that asks Apple, and how Apple is reached.
 struct AppleAccountOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The team id.", valueName: "ID"))
+    @Option(help: .value("The team id.", "ID"))
     var teamId: String
 
-    @Option(help: ArgumentHelp("The id of the key with DeviceCheck enabled.", valueName: "ID"))
+    @Option(help: .value("The id of the key with DeviceCheck enabled.", "ID"))
     var keyId: String
 
-    @Option(help: ArgumentHelp("The key: Apple's .p8 file.", valueName: "FILE"))
+    @Option(help: .value("The key: Apple's .p8 file.", "FILE"))
     var keyFile: String
 
-    @Option(help: ArgumentHelp("A base URL other than Apple's, for a simulator.", valueName: "URL"))
+    @Option(help: .value("A base URL other than Apple's, for a simulator.", "URL"))
     var baseURL: String?
 
     @OptionGroup var connection: ReachOptions
@@ -65,14 +65,13 @@ struct AppleAccountOptions: ParsableArguments {
 struct DeviceCheckOptions: ParsableArguments {
     @OptionGroup var account: AppleAccountOptions
 
-    @Option(
-        help: ArgumentHelp("The device token, base64 as the device gave it, or in another form.", valueName: "FILE"))
+    @Option(help: .value("The device token, base64 as the device gave it, or in another form.", "FILE"))
     var deviceTokenFile: String
 
-    @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
+    @Option(help: .value("production or development.", "ENVIRONMENT"))
     var environment: AttestationEnvironment = .production
 
-    @Option(help: ArgumentHelp("The id of this transaction; by default a new one.", valueName: "ID"))
+    @Option(help: .value("The id of this transaction; by default a new one.", "ID"))
     var transactionId: String?
 
     @OptionGroup var form: ResultForm
@@ -180,16 +179,16 @@ struct DeviceCheckUpdate: WorkingCommand {
 
     @OptionGroup var options: DeviceCheckOptions
 
-    @Option(help: ArgumentHelp("true or false.", valueName: "BOOL"))
+    @Option(help: .value("true or false.", "BOOL"))
     var bit0: Bool?
 
-    @Option(help: ArgumentHelp("true or false.", valueName: "BOOL"))
+    @Option(help: .value("true or false.", "BOOL"))
     var bit1: Bool?
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
             "A second token, for the read of the other bit: Apple asks for a fresh token for each request, but has accepted the same one twice.",
-            valueName: "FILE"))
+            "FILE"))
     var readTokenFile: String?
 
     mutating func validate() throws {

@@ -22,22 +22,21 @@ struct InitCommand: ResultCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("A folder that is empty, or that does not exist.", valueName: "DIR"))
+    @Argument(help: .value("A folder that is empty, or that does not exist.", "DIR"))
     var folder: String
 
-    @Option(help: ArgumentHelp("The id of the app in the service's paths.", valueName: "ID"))
+    @Option(help: .value("The id of the app in the service's paths.", "ID"))
     var app = "shop"
 
     @Option(
-        help: ArgumentHelp(
-            "The App ID that devices attest. (default: \(InitCommand.usualApp))", valueName: "PREFIX.bundle"),
+        help: .value("The App ID that devices attest. (default: \(InitCommand.usualApp))", "PREFIX.bundle"),
         transform: PastedArgument.appId)
     var appId: AppIdentity?
 
-    @Option(help: ArgumentHelp("Where the service listens.", valueName: "HOST:PORT"))
+    @Option(help: .value("Where the service listens.", "HOST:PORT"))
     var listen = ListenAddress(host: "127.0.0.1", port: 8080)
 
-    @Option(help: ArgumentHelp("Where the simulated Apple listens.", valueName: "HOST:PORT"))
+    @Option(help: .value("Where the simulated Apple listens.", "HOST:PORT"))
     var apple = ListenAddress(host: "127.0.0.1", port: 8900)
 
     @OptionGroup var form: ResultForm

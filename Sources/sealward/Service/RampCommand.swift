@@ -21,17 +21,13 @@ struct RampCommand: ResultCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("Daily active users of the app.", valueName: "N"))
+    @Option(help: .value("Daily active users of the app.", "N"))
     var dailyUsers: Int
 
-    @Option(
-        help: ArgumentHelp(
-            "The maximum number of attestations per second; Apple advises fewer than 100.", valueName: "N"))
+    @Option(help: .value("The maximum number of attestations per second; Apple advises fewer than 100.", "N"))
     var perSecond: Double = 100
 
-    @Option(
-        help: ArgumentHelp(
-            "The maximum number of attestations per day; Apple advises ten million for one app.", valueName: "N"))
+    @Option(help: .value("The maximum number of attestations per day; Apple advises ten million for one app.", "N"))
     var perDay: Double = 10_000_000
 
     @OptionGroup var form: ResultForm
@@ -58,7 +54,6 @@ struct RampCommand: ResultCommand {
     }
 }
 
-/// A plan in words and as JSON.
 private struct RampReport {
     let plan: RampPlan
 

@@ -27,15 +27,13 @@ struct ServeCommand: WorkingCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The configuration, as JSON.", valueName: "FILE"))
+    @Option(help: .value("The configuration, as JSON.", "FILE"))
     var config: String?
 
     @Flag(help: "Validate the configuration and every file it references, then exit.")
     var checkConfig = false
 
-    @Option(
-        help: ArgumentHelp(
-            "How long to wait at startup for a PostgreSQL server that does not answer.", valueName: "SECONDS"))
+    @Option(help: .value("How long to wait at startup for a PostgreSQL server that does not answer.", "SECONDS"))
     var storeTimeout = 60
 
     @OptionGroup var logging: LogOptions

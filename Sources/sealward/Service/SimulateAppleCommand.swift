@@ -24,7 +24,7 @@ struct SimulateAppleCommand: WorkingCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("Where to listen; port 0 picks a free port.", valueName: "HOST:PORT"))
+    @Option(help: .value("Where to listen; port 0 picks a free port.", "HOST:PORT"))
     var listen = ListenAddress(host: "127.0.0.1", port: 0)
 
     @OptionGroup var names: HostNames
@@ -32,33 +32,31 @@ struct SimulateAppleCommand: WorkingCommand {
     @OptionGroup var secure: ListenerOptions
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
             "The number that all keys, ids and chosen faults are derived from: anyone who knows it can make trusted devices. (default: a fresh one for each start, which is printed)",
-            valueName: "N"))
+            "N"))
     var seed: UInt64?
 
-    @Option(help: ArgumentHelp("The same number from a file; - is standard input.", valueName: "FILE"))
+    @Option(help: .value("The same number from a file; - is standard input.", "FILE"))
     var seedFile: String?
 
     @Option(
-        help: ArgumentHelp(
-            "Register a team's key: the public key in FILE, or one derived from --seed.", valueName: "TEAM:KEYID[:FILE]"
-        ))
+        help: .value("Register a team's key: the public key in FILE, or one derived from --seed.", "TEAM:KEYID[:FILE]"))
     var team: [SimulatedTeam] = []
 
     @Option(
-        help: ArgumentHelp(
-            "Write the seed's private keys there, as AuthKey_KEYID.p8; the folder is made if it is not there.",
-            valueName: "FOLDER"))
+        help: .value(
+            "Write the seed's private keys there, as AuthKey_KEYID.p8; the folder is made if it is not there.", "FOLDER"
+        ))
     var keyFolder: String?
 
-    @Option(help: ArgumentHelp("Write the root of simulated attestations there, as PEM.", valueName: "FILE"))
+    @Option(help: .value("Write the root of simulated attestations there, as PEM.", "FILE"))
     var attestationRoot: String?
 
-    @Option(help: ArgumentHelp("Write the root of simulated receipts there, as PEM.", valueName: "FILE"))
+    @Option(help: .value("Write the root of simulated receipts there, as PEM.", "FILE"))
     var receiptRoot: String?
 
-    @Option(help: ArgumentHelp("Seconds after which a refreshed receipt may be refreshed again.", valueName: "S"))
+    @Option(help: .value("Seconds after which a refreshed receipt may be refreshed again.", "S"))
     var refreshAfter = 86_400
 
     @Flag(help: "Refuse the second use of a device token.")

@@ -22,55 +22,53 @@ struct SimulateFleetCommand: ResultCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The address of the service.", valueName: "URL"))
+    @Option(help: .value("The address of the service.", "URL"))
     var service: String
 
-    @Option(help: ArgumentHelp("The address of simulated Apple.", valueName: "URL"))
+    @Option(help: .value("The address of simulated Apple.", "URL"))
     var apple: String
 
     @OptionGroup var connection: ReachOptions
 
-    @Option(help: ArgumentHelp("The id of the app in the service's configuration.", valueName: "ID"))
+    @Option(help: .value("The id of the app in the service's configuration.", "ID"))
     var app: String
 
-    @Option(help: ArgumentHelp("The App ID that the phones attest.", valueName: "PREFIX.BUNDLE"))
+    @Option(help: .value("The App ID that the phones attest.", "PREFIX.BUNDLE"))
     var appId: String
 
-    @Option(help: ArgumentHelp("production or development.", valueName: "ENVIRONMENT"))
+    @Option(help: .value("production or development.", "ENVIRONMENT"))
     var environment: AttestationEnvironment = .production
 
-    @Option(help: ArgumentHelp("How many devices.", valueName: "N"))
+    @Option(help: .value("How many devices.", "N"))
     var devices = 200
 
-    @Option(
-        help: ArgumentHelp("Weights of personas; a persona that is not named has weight 0.", valueName: "NAME=N,..."))
+    @Option(help: .value("Weights of personas; a persona that is not named has weight 0.", "NAME=N,..."))
     var mix = PersonaMix.usual
 
-    @Option(help: ArgumentHelp("How many users a broker device serves.", valueName: "N"))
+    @Option(help: .value("How many users a broker device serves.", "N"))
     var usersPerBroker = 25
 
-    @Option(help: ArgumentHelp("How many assertions each honest device sends.", valueName: "N"))
+    @Option(help: .value("How many assertions each honest device sends.", "N"))
     var assertions = 2
 
-    @Option(help: ArgumentHelp("How many devices run at a time.", valueName: "N"))
+    @Option(help: .value("How many devices run at a time.", "N"))
     var concurrency = 32
 
     @Option(
-        help: ArgumentHelp(
-            "The number that personas, systems and keys are derived from; without it each run has new keys.",
-            valueName: "N"))
+        help: .value(
+            "The number that personas, systems and keys are derived from; without it each run has new keys.", "N"))
     var seed: UInt64?
 
-    @Option(help: ArgumentHelp("Seconds to watch brokers until they are noticed.", valueName: "S"))
+    @Option(help: .value("Seconds to watch brokers until they are noticed.", "S"))
     var watch = 0
 
-    @Option(help: ArgumentHelp("Seconds to wait at the start until both addresses answer.", valueName: "S"))
+    @Option(help: .value("Seconds to wait at the start until both addresses answer.", "S"))
     var wait = 10
 
-    @Option(help: ArgumentHelp("The service's server token, to bind users to challenges.", valueName: "FILE"))
+    @Option(help: .value("The service's server token, to bind users to challenges.", "FILE"))
     var serverTokenFile: String?
 
-    @Option(help: ArgumentHelp("The service's admin token, to see alerts.", valueName: "FILE"))
+    @Option(help: .value("The service's admin token, to see alerts.", "FILE"))
     var adminTokenFile: String?
 
     @OptionGroup var form: ResultForm

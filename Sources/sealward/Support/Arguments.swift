@@ -75,3 +75,8 @@ struct DurationOption: ExpressibleByArgument {
         self.seconds = seconds
     }
 }
+
+extension ArgumentHelp {
+    /// Help with the name of the value.
+    static func value(_ words: String, _ name: String) -> ArgumentHelp { ArgumentHelp(words, valueName: name) }
+}

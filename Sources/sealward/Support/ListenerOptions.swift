@@ -9,21 +9,19 @@ import Vocabulary
 /// TLS of a command that listens.
 struct ListenerOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp(
-            "Serve TLS with this certificate, and those between it and its root, in PEM; needs --tls-key.",
-            valueName: "FILE"))
+        help: .value(
+            "Serve TLS with this certificate, and those between it and its root, in PEM; needs --tls-key.", "FILE"))
     var tlsCertificate: String?
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
             "The private key of --tls-certificate in PEM, without a password; a file that others may read is refused.",
-            valueName: "FILE"))
+            "FILE"))
     var tlsKey: String?
 
     @Option(
-        help: ArgumentHelp(
-            "With --tls-certificate: refuse clients without a certificate of one of these roots (PEM).",
-            valueName: "FILE"))
+        help: .value(
+            "With --tls-certificate: refuse clients without a certificate of one of these roots (PEM).", "FILE"))
     var tlsClientRoots: String?
 
     func validate() throws {
@@ -69,9 +67,9 @@ struct ListenerOptions: ParsableArguments {
 /// The names that a server of a command answers to.
 struct HostNames: ParsableArguments {
     @Option(
-        help: ArgumentHelp(
+        help: .value(
             "A name under which it is reached, besides localhost, addresses and the name in --listen; another Host gets 421. May be repeated.",
-            valueName: "NAME"))
+            "NAME"))
     var host: [String] = []
 
     func validate() throws {

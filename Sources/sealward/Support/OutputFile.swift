@@ -79,8 +79,6 @@ final class ResultStream {
     }
 
     /// Writes text in which nothing is a command for a build machine.
-    ///
-    /// - Throws: what ``write(_:)-([UInt8])`` throws.
     func write(_ text: String) throws { try write(Array(text.commandSafe.utf8)) }
 
     /// - Throws: `ExitCode` without a word where the reader of a pipe went away, as `head` does; ``CommandFault`` for a full disk and the like.
@@ -90,8 +88,6 @@ final class ResultStream {
     }
 
     /// A value on one line.
-    ///
-    /// - Throws: what ``write(_:)-([UInt8])`` throws.
     func write(line value: JSONValue) throws { try write(value.encoded(pretty: false) + [0x0A]) }
 
     /// - Throws: `CommandFault` where the file system says only now that something was not written.

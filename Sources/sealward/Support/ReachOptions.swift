@@ -13,14 +13,13 @@ import Vocabulary
 /// How every command that connects reaches its servers: name resolution, and the time for a connection.
 struct ReachOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp(
-            "Connect to ADDRESS for this host and port, as in curl; may be repeated.", valueName: "HOST:PORT:ADDRESS"))
+        help: .value("Connect to ADDRESS for this host and port, as in curl; may be repeated.", "HOST:PORT:ADDRESS"))
     var resolve: [AddressOverride] = []
 
-    @Option(help: ArgumentHelp("More --resolve entries, one per line; `-` is standard input.", valueName: "FILE"))
+    @Option(help: .value("More --resolve entries, one per line; `-` is standard input.", "FILE"))
     var resolveFrom: String?
 
-    @Option(help: ArgumentHelp("The timeout of one connection to a server, TLS included, in seconds.", valueName: "S"))
+    @Option(help: .value("The timeout of one connection to a server, TLS included, in seconds.", "S"))
     var connectTimeout: Double = 10
 
     func validate() throws { try ReachOptions.check(seconds: connectTimeout, of: "--connect-timeout") }

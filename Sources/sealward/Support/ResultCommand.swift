@@ -25,7 +25,6 @@ extension WorkingCommand {
 protocol ResultCommand: WorkingCommand {
     var form: ResultForm { get }
 
-    /// - Throws: as ``WorkingCommand/outcome()``.
     func result() async throws -> CommandResult
 }
 
@@ -58,7 +57,7 @@ struct CommandResult {
 
 /// The form and the place of a result.
 struct ResultForm: ParsableArguments {
-    @Option(help: ArgumentHelp("Output format: text or json.", valueName: "FORMAT"))
+    @Option(help: .value("Output format: text or json.", "FORMAT"))
     var format: TextOrJSON = .text
 
     @OptionGroup var shared: SharedOptions
@@ -99,9 +98,7 @@ enum TextJSONOrPage: String, ExpressibleByArgument, CaseIterable {
 
 /// The options that every command has.
 struct SharedOptions: ParsableArguments {
-    @Option(
-        name: .customLong("output"),
-        help: ArgumentHelp("Write the result to a file; - is standard output.", valueName: "FILE"))
+    @Option(name: .customLong("output"), help: .value("Write the result to a file; - is standard output.", "FILE"))
     private var file: String?
 
     /// The file of the result; nil for standard output.

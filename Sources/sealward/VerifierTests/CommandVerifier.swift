@@ -25,7 +25,6 @@ final class CommandVerifier {
 
     deinit { stop() }
 
-    /// - Throws: ``CommandFault`` where the program cannot be started.
     func judge(_ question: [UInt8]) throws -> VerifierAnswer {
         // What it says unasked would be taken for the answer.
         if let program, CommandVerifier.events(of: program.reading, POLLIN, within: 0) & POLLIN != 0 { finish() }

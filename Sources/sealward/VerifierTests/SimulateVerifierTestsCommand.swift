@@ -26,19 +26,19 @@ struct SimulateVerifierTestsCommand: WorkingCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("A program that answers each line with a line.", valueName: "CMD"))
+    @Option(help: .value("A program that answers each line with a line.", "CMD"))
     var command: String?
 
-    @Option(help: ArgumentHelp("An address that answers the same with POST.", valueName: "URL"))
+    @Option(help: .value("An address that answers the same with POST.", "URL"))
     var url: String?
 
-    @Option(help: ArgumentHelp("An empty or new folder for the questions as files.", valueName: "DIR"))
+    @Option(help: .value("An empty or new folder for the questions as files.", "DIR"))
     var export: String?
 
-    @Option(help: ArgumentHelp("Only these: attestation, assertion or receipt; repeatable.", valueName: "KIND"))
+    @Option(help: .value("Only these: attestation, assertion or receipt; repeatable.", "KIND"))
     var kind: [String] = []
 
-    @Option(help: ArgumentHelp("The longest time for one answer, in seconds.", valueName: "S"))
+    @Option(help: .value("The longest time for one answer, in seconds.", "S"))
     var timeout = 10
 
     @OptionGroup var connection: ReachOptions

@@ -61,7 +61,6 @@ package struct DotNetProject: Sendable {
     ///
     /// - Parameter shared: the files above the project that a build imports unasked.
     /// - Returns: nil if it is no project for Apple systems.
-    /// - Throws: `MalformedInput` if it is not well-formed.
     package static func read(
         _ bytes: [UInt8], name: String, configuration: String = "Release", shared: [String] = [],
         budget: ReadingBudget = ReadingBudget()

@@ -14,7 +14,6 @@ struct ProjectMarkup {
         var children: [Element] = []
         var text: [UInt8] = []
 
-        /// The value of an attribute, nil if it is absent.
         func attribute(_ name: String) -> [UInt8]? {
             attributes.first { $0.name.elementsEqual(name.utf8) }?.value
         }
@@ -87,24 +86,20 @@ struct ProjectMarkup {
                 tokens.skipSpace()
                 guard tokens.byte == UInt8(ascii: ">") else { throw tokens.fault("a closing tag is not closed") }
                 tokens.position += 1
-                guard let element = open.popLast(), element.name == name else {
+                guard open.last?.name == name else {
                     throw tokens.fault("</\(shown(name))> closes nothing that is open", at: start)
                 }
-                guard !open.isEmpty else { return try end(element) }
-                open[open.count - 1].children.append(element)
             } else {
                 let (element, isEmpty) = try readElement(name, at: start)
-                if !isEmpty {
-                    guard open.count < Limit.depth else {
-                        throw tokens.fault("the elements are nested too deeply", at: start)
-                    }
-                    open.append(element)
-                } else if open.isEmpty {
-                    return try end(element)
-                } else {
-                    open[open.count - 1].children.append(element)
+                guard isEmpty || open.count < Limit.depth else {
+                    throw tokens.fault("the elements are nested too deeply", at: start)
                 }
+                open.append(element)
+                if !isEmpty { continue }
             }
+            let element = open.removeLast()
+            guard !open.isEmpty else { return try end(element) }
+            open[open.count - 1].children.append(element)
         }
         guard let last = open.last else { throw tokens.fault("contains no element") }
         throw tokens.fault("<\(shown(last.name))> of line \(last.line) is not closed")
