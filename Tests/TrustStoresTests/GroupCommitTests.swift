@@ -37,7 +37,7 @@ import TrustStoreContract
 
     @Test("64 waiting callers share flushes", Measuring.only)
     func sharing() async throws {
-        let store = try SQLTrustStore.sqlite(at: TemporaryFolder.shared.file("group.sqlite"))
+        let store = try SQLTrustStore.sqlite(at: TemporaryDirectory.shared.path("group.sqlite"))
         // What the disk and the cores give changes from second to second where others use them: three tries.
         var tries: [(alone: Double, waiting: Double)] = []
         while tries.count < 3 {
@@ -50,7 +50,7 @@ import TrustStoreContract
 
     @Test("a disk that answers no read keeps callers no longer than the deadline", .timeLimit(.minutes(1)))
     func silentReads() async throws {
-        let path = TemporaryFolder.shared.file("reads.sqlite")
+        let path = TemporaryDirectory.shared.path("reads.sqlite")
         let engine = try SQLiteEngine(path: path, migrations: [], answerTimeout: .milliseconds(400))
         let disk = DispatchSemaphore(value: 0)
         // More of each than there are threads for them, and than there are threads on which requests are answered.
@@ -71,7 +71,7 @@ import TrustStoreContract
 
     @Test("one read that takes too long is no silent disk: others are read for", .timeLimit(.minutes(1)))
     func oneSlowRead() async throws {
-        let path = TemporaryFolder.shared.file("slow.sqlite")
+        let path = TemporaryDirectory.shared.path("slow.sqlite")
         let engine = try SQLiteEngine(path: path, migrations: [], answerTimeout: .milliseconds(300))
         let count = DispatchSemaphore(value: 0)
         let slow = Task { try await engine.read { _ in count.wait() } }

@@ -44,7 +44,7 @@ import TrustStoreContract
 
     @Test("kill -9 under load: nothing that was answered is lost, no counter went back", arguments: rounds)
     func kill9(_ round: Int) async throws {
-        let path = TemporaryFolder.shared.file("kill-\(round).sqlite")
+        let path = TemporaryDirectory.shared.path("kill-\(round).sqlite")
         let acknowledged = path + ".answers"
         // A line has about thirty bytes.
         let bytes = 1_200 + 2_900 * round % 12_000

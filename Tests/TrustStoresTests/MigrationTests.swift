@@ -78,7 +78,7 @@ import TrustStoreContract
 
     @Test("a SQLite store of each released schema opens and keeps everything", arguments: [1])
     func sqlite(_ version: Int) async throws {
-        let path = TemporaryFolder.shared.file("schema-\(version).sqlite")
+        let path = TemporaryDirectory.shared.path("schema-\(version).sqlite")
         let old = try SQLiteEngine(path: path, migrations: [Self.fixture("sqlite", version: version)])
         await old.close()
         let store = try SQLTrustStore.sqlite(at: path)

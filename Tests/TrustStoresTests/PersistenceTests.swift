@@ -74,7 +74,7 @@ import Vocabulary
 
     @Test("SQLite is in WAL mode, and each commit is flushed")
     func pragmas() async throws {
-        let store = try SQLTrustStore.sqlite(at: TemporaryFolder.shared.file("pragmas.sqlite"))
+        let store = try SQLTrustStore.sqlite(at: TemporaryDirectory.shared.path("pragmas.sqlite"))
         let values = try await store.engine.transact { session in
             .commit([
                 try session.row("PRAGMA synchronous")?.integer(0).description,
@@ -86,7 +86,7 @@ import Vocabulary
 
     @Test("a file that is no store is named as such")
     func garbage() throws {
-        let path = TemporaryFolder.shared.file("garbage.sqlite")
+        let path = TemporaryDirectory.shared.path("garbage.sqlite")
         try Data(Sample.bytes(8192)).write(to: URL(fileURLWithPath: path))
         #expect(throws: StoreFault.damaged("")) { try SQLTrustStore.sqlite(at: path) }
         #expect(throws: StoreFault.unavailable("")) { try SQLTrustStore.sqlite(at: "/nowhere/at/all/x.sqlite") }

@@ -122,28 +122,23 @@ import Vocabulary
         let schema = PostgresServer.schema(of: url)
         func trigger(_ name: String, on key: KeyIdentifier, _ body: String) async throws {
             let id = key.bytes.map { String(format: "%02x", $0) }.joined()
-            _ = try await onThread {
-                try server.query(
-                    """
-                    CREATE FUNCTION \(schema).\(name)() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN \(body); RETURN NEW; END';
-                    CREATE TRIGGER \(name) BEFORE UPDATE ON \(schema).attested_keys FOR EACH ROW
-                    WHEN (NEW.id = '\\x\(id)') EXECUTE FUNCTION \(schema).\(name)()
-                    """
-                )
-            }
+            _ = try await server.ask(
+                """
+                CREATE FUNCTION \(schema).\(name)() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN \(body); RETURN NEW; END';
+                CREATE TRIGGER \(name) BEFORE UPDATE ON \(schema).attested_keys FOR EACH ROW
+                WHEN (NEW.id = '\\x\(id)') EXECUTE FUNCTION \(schema).\(name)()
+                """)
         }
-        _ = try await onThread { try server.query("CREATE TABLE \(schema).gate AS SELECT 1 AS one") }
+        _ = try await server.ask("CREATE TABLE \(schema).gate AS SELECT 1 AS one")
         try await trigger(
             "wait", on: slow, "WHILE EXISTS (SELECT 1 FROM \(schema).gate) LOOP PERFORM pg_sleep(0.01); END LOOP")
         if let poison { try await trigger("fail", on: keys[poison], "RAISE EXCEPTION ''poison''") }
         let first = Task { try await store.advance(advance(slow, 1), at: Sample.now) }
         try await eventually("the first batch is at the gate") {
-            try await onThread {
-                try server.query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
-            } == "1"
+            try await server.ask("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1"
         }
         return Gated(store: store, keys: keys, seen: seen, server: server, first: first) {
-            _ = try await onThread { try server.query("DELETE FROM \(schema).gate") }
+            _ = try await server.ask("DELETE FROM \(schema).gate")
         }
     }
 
@@ -267,11 +262,8 @@ import Vocabulary
                 try await store.advance(advance(keys[$0], counter), at: Sample.now)
             }
             #expect(outcomes.allSatisfy { $0 == .advanced(previous: counter - 1) })
-            _ = try await onThread {
-                try server.query(
-                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = '\(name)'"
-                )
-            }
+            _ = try await server.ask(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = '\(name)'")
         }
         await store.close()
     }

@@ -216,12 +216,3 @@ final class Sightings: Sendable {
         seen.withLock { $0.filter { $0.kind.name == name }.compactMap(\.value).max() ?? 0 }
     }
 }
-
-/// Waits until the condition is true, and fails after half a minute.
-func eventually(_ what: String, within limit: Duration = .seconds(30), _ isTrue: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + limit
-    while try await !isTrue() {
-        try #require(ContinuousClock.now < deadline, "waited too long: \(what)")
-        try await Task.sleep(for: .milliseconds(20))
-    }
-}

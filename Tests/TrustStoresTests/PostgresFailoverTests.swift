@@ -163,7 +163,7 @@ private final class Counter: Sendable {
         }
         let store = try await SQLTrustStore.postgres(url, configuration: configuration)
         try await eventually("the standby is synchronous") {
-            try await onThread { try primary.query("SELECT sync_state FROM pg_stat_replication") } == "sync"
+            try await primary.ask("SELECT sync_state FROM pg_stat_replication") == "sync"
         }
         _ = try await write(store)
         try standby.signal(SIGSTOP)
@@ -171,10 +171,8 @@ private final class Counter: Sendable {
         // Whoever cancels a commit that waits makes it visible; no caller is told that it is safe.
         let canceled = Task { try await store.secret(named: "canceled", orElse: [1]) }
         try await eventually("a commit waits for the standby and is canceled") {
-            try await onThread {
-                try primary.query(
-                    "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-            } == "1"
+            try await primary.ask(
+                "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == "1"
         }
         let fault = await #expect(throws: StoreFault.self) { _ = try await canceled.value }
         #expect(fault?.reason == "PostgreSQL committed with a warning")
@@ -194,9 +192,7 @@ private final class Counter: Sendable {
             // What only reads goes on.
             _ = try await store.key(Sample.keyId())
         }
-        let count = try await onThread {
-            try primary.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sealward'")
-        }
+        let count = try await primary.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sealward'")
         // Three writers with two connections each, and the reader.
         #expect(try #require(Int(count)) <= 7)
         #expect(seen.count("overdue") <= 7 && seen.highest("set-aside") <= 6)
@@ -208,10 +204,7 @@ private final class Counter: Sendable {
         try await eventually("writing works again") { await works(store) }
         for _ in 0..<20 { _ = try await write(store) }
         await store.close()
-        try await onThread {
-            try standby.crash()
-            try primary.crash()
-        }
+        try await PostgresServer.crashAll(standby, primary)
     }
 
     @Test("an old primary that comes back after a failover is refused, and so are the connections to it")
@@ -233,13 +226,13 @@ private final class Counter: Sendable {
             let url = PostgresServer.url(of: schema, at: [new.port])
             _ = try await SQLTrustStore.postgres(url, configuration: PostgresDeadlineTests.hasty())
         }
-        try await onThread { try old.crash() }
+        try await PostgresServer.crashAll(old)
         try await onThread { try new.promote() }
         try await eventually("the promoted standby is used") { await works(store) }
         let name = try await write(store)
         // Nobody fenced the old one; it is the first host of the list, and for some time the only one.
         try await onThread { try old.start() }
-        try await onThread { try new.crash() }
+        try await PostgresServer.crashAll(new)
         for _ in 0..<10 {
             await #expect(throws: StoreFault.unavailable("")) { _ = try await write(store) }
             try await Task.sleep(for: .milliseconds(50))
@@ -251,13 +244,10 @@ private final class Counter: Sendable {
         try await eventually("the promoted one is used again") { await works(store) }
         let kept = try await store.secret(named: name, orElse: [2])
         #expect(kept == [1])
-        let inOld = try await onThread { try old.query("SELECT count(*) FROM \(schema).secrets") }
+        let inOld = try await old.ask("SELECT count(*) FROM \(schema).secrets")
         #expect(inOld == "1")
         await store.close()
-        try await onThread {
-            try old.crash()
-            try new.crash()
-        }
+        try await PostgresServer.crashAll(old, new)
     }
 
     @Test("commits that hung before the primary fell silent keep nobody from the promoted standby")
@@ -304,10 +294,7 @@ private final class Counter: Sendable {
         for key in keys { #expect(await accept(key)) }
         await store.close()
         try old.signal(SIGCONT)
-        try await onThread {
-            try old.crash()
-            try new.crash()
-        }
+        try await PostgresServer.crashAll(old, new)
     }
 
     @Test("the isolation that a database has by default changes nothing")
@@ -325,7 +312,7 @@ private final class Counter: Sendable {
         }
         #expect(isolation == "read committed")
         await store.close()
-        try await onThread { try server.crash() }
+        try await PostgresServer.crashAll(server)
     }
 
     @Test("a primary that falls silent: the promoted standby is used, with the default limits")
@@ -349,9 +336,6 @@ private final class Counter: Sendable {
         await other.close()
         await store.close()
         try old.signal(SIGCONT)
-        try await onThread {
-            try old.crash()
-            try new.crash()
-        }
+        try await PostgresServer.crashAll(old, new)
     }
 }

@@ -40,19 +40,12 @@ import Vocabulary
                 return 1
             }.count
         }
-        func wait(_ what: String, until isDone: @Sendable () -> Bool) async throws {
-            let deadline = ContinuousClock.now + .seconds(30)
-            while !isDone() {
-                try #require(ContinuousClock.now < deadline, "waited too long: \(what)")
-                try await Task.sleep(for: .milliseconds(10))
-            }
-        }
-        try await wait("first answers") { record.total > 200 }
-        try await onThread { try server.crash() }
-        try await wait("faults") { record.faults.withLock { ($0["store.unavailable"] ?? 0) > 5 } }
+        try await eventually("first answers") { record.total > 200 }
+        try await PostgresServer.crashAll(server)
+        try await eventually("faults") { record.faults.withLock { ($0["store.unavailable"] ?? 0) > 5 } }
         let before = record.total
         try await onThread { try server.start() }
-        try await wait("recovery") { record.total > before + 200 }
+        try await eventually("recovery") { record.total > before + 200 }
         record.isOver.withLock { $0 = true }
         _ = try await load.value
         #expect(Set(record.faults.withLock { $0.keys }) == ["store.unavailable"])
@@ -60,7 +53,7 @@ import Vocabulary
             #expect(try await store.key(id)?.counter ?? 0 >= counter)
         }
         await store.close()
-        try await onThread { try server.crash() }
+        try await PostgresServer.crashAll(server)
     }
 
     @Test("a server that is not there is said to be so, quickly")
