@@ -6,8 +6,8 @@ import Crypto
 import DeviceSimulator
 import Formats
 import Foundation
-import Logging
 import NIOConcurrencyHelpers
+import TestSupport
 import Testing
 import TrustStores
 import Vocabulary
@@ -58,6 +58,12 @@ final class ScriptedApple: AppleTransport, Sendable {
     }
 }
 
+extension Configuration.AppleAccount {
+    static var ofTests: Self {
+        Self(teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
+    }
+}
+
 /// Apple as it answers 304 once enough requests are open, or after ten seconds.
 final class PatientApple: AppleTransport, Sendable {
     private let wanted: Int
@@ -72,8 +78,7 @@ final class PatientApple: AppleTransport, Sendable {
             open.now += 1
             open.highest = max(open.highest, open.now)
         }
-        let deadline = ContinuousClock.now + .seconds(10)
-        while highest < wanted, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+        try? await eventually("all requests are open", within: .seconds(10)) { highest >= wanted }
         open.withLockedValue { $0.now -= 1 }
         return AppleAnswer(status: 304, headers: [:], body: [])
     }
@@ -86,15 +91,13 @@ final class PatientApple: AppleTransport, Sendable {
                 Configuration.Bit(bit: 0, name: "welcome", resetAfterMonths: 12),
                 Configuration.Bit(bit: 1, name: "banned"),
             ]
-            $0.apple = Configuration.AppleAccount(
-                teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
+            $0.apple = .ofTests
         }
     }
 
     @Test func bitsAreReadAndWrittenByName() async throws {
         let apple = ScriptedApple()
-        try await RunningService.with(configuration(), transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration(), transport: apple) { service in
             func call(_ name: String, _ extra: [JSONValue.Member] = []) async throws -> Reply {
                 let body = JSONValue.object(
                     [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra)
@@ -119,8 +122,7 @@ final class PatientApple: AppleTransport, Sendable {
     /// A token of a development build is found out by Apple's 400 in production, never by a fault there.
     @Test func tokensOfBothEnvironmentsAreAsked() async throws {
         let apple = ScriptedApple()
-        try await RunningService.with(configuration(), transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration(), transport: apple) { service in
             func call(_ name: String, _ extra: [JSONValue.Member] = []) async throws -> Reply {
                 let body = JSONValue.object(
                     [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra)
@@ -155,8 +157,7 @@ final class PatientApple: AppleTransport, Sendable {
 
     @Test func aPromotionIsGrantedOnceForADevice() async throws {
         let apple = ScriptedApple()
-        try await RunningService.with(configuration(), transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration(), transport: apple) { service in
             func claim(_ phone: Phone, _ keyId: String, _ transaction: String) async throws -> Reply {
                 let body = try await phone.assertion(
                     keyId,
@@ -196,9 +197,7 @@ final class PatientApple: AppleTransport, Sendable {
     private func worker(
         _ settings: Configuration, _ store: any TrustStore, _ apple: any AppleTransport, _ clock: TestClock
     ) async throws -> ReceiptWorker {
-        let server = try await TrustServer(
-            configuration: settings, store: store, transport: apple, sources: clock.sources,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
+        let server = try await RunningService.idle(settings, store: store, clock: clock, transport: apple)
         return ReceiptWorker(parts: server.parts, apple: try #require(server.parts.live.current.apple))
     }
 
@@ -207,8 +206,7 @@ final class PatientApple: AppleTransport, Sendable {
         let (store, clock, apple) = (Store.inMemory(), TestClock(), PatientApple(wanted: 6))
         let settings = configuration()
         let worker = try await worker(settings, store, apple, clock)
-        try await RunningService.with(settings, store: store, clock: clock, transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings, store: store, clock: clock, transport: apple) { service in
             let phone = await Phone(service)
             for _ in 0..<6 { _ = try await phone.attested() }
             clock.advance(86_400 * 1.2)
@@ -226,8 +224,7 @@ final class PatientApple: AppleTransport, Sendable {
         let store = Store.inMemory()
         let clock = TestClock()
         let worker = try await worker(settings, store, apple, clock)
-        try await RunningService.with(settings, store: store, clock: clock, transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings, store: store, clock: clock, transport: apple) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let key = try #require(Base64.decode(keyId))
