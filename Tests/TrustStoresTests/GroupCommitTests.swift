@@ -13,19 +13,14 @@ import TrustStoreContract
 /// machine and without optimisation, twice is enough to tell that flushes are shared.
 @Suite(.serialized) struct GroupCommitTests {
     static func rate(_ callers: Int, _ store: any TrustStore) async throws -> Double {
-        let fixture = StoreFixture(store: store, clock: FixtureClock(), another: { store }, reopened: nil)
-        var ids: [KeyIdentifier] = []
-        for _ in 0..<callers { ids.append(try await Sample.storeWithKey(in: fixture)) }
-        let keys = ids
+        let keys = try await Sample.keys(callers, in: store)
         let clock = ContinuousClock()
         let start = clock.now
         let counts = try await race(callers) { index -> UInt32 in
             var counter: UInt32 = 0
             while clock.now - start < .seconds(1) {
                 counter += 1
-                let advance = CounterAdvance(
-                    keyId: keys[index], counter: counter, mode: .strict, challenge: Sample.challenge())
-                let outcome = try await store.advance(advance, at: Sample.now)
+                let outcome = try await store.advance(keys[index], to: counter)
                 #expect(outcome == .advanced(previous: counter - 1))
             }
             #expect(try await store.key(keys[index])?.counter == counter)

@@ -29,8 +29,8 @@ import TrustStoreContract
                     while true {
                         counter += 1
                         let challenge = Sample.challenge()
-                        let advance = CounterAdvance(keyId: id, counter: counter, mode: .strict, challenge: challenge)
-                        guard case .advanced = try await store.advance(advance, at: Sample.now) else { continue }
+                        let outcome = try await store.advance(id, to: counter, spending: challenge)
+                        guard case .advanced = outcome else { continue }
                         let line = "\(name) \(counter) \(Data(challenge.id).base64EncodedString())\n"
                         _ = line.withCString { write(log, $0, strlen($0)) }
                         // The others are in the middle of theirs.

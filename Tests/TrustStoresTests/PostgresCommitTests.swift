@@ -74,7 +74,7 @@ import TrustStoreContract
         let (server, url) = try await PostgresServer.sharedWithEmptyStore()
         let seen = Sightings()
         let store = try await SQLTrustStore.postgres(
-            url, configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } })
+            url, configuration: PostgresDeadlineTests.hasty(seen))
         let schema = PostgresServer.schema(of: url)
         _ = try await server.ask(
             """
@@ -83,12 +83,9 @@ import TrustStoreContract
             CREATE TRIGGER warn BEFORE INSERT OR UPDATE ON \(schema).attested_keys
             FOR EACH ROW EXECUTE FUNCTION \(schema).warn();
             """)
-        let id = Sample.keyId()
-        _ = try await store.insert(Sample.registration(id: id), spending: Sample.challenge(), at: Sample.now)
+        let id = try await Sample.keys(1, in: store)[0]
         for counter in UInt32(1)...3 {
-            let outcome = try await store.advance(
-                CounterAdvance(keyId: id, counter: counter, mode: .strict, challenge: Sample.challenge()),
-                at: Sample.now)
+            let outcome = try await store.advance(id, to: counter)
             guard case .advanced = outcome else {
                 Issue.record("\(outcome)")
                 break
@@ -108,20 +105,10 @@ import TrustStoreContract
             configuration.statementTimeout = .seconds(300)
         }
         let store = try await SQLTrustStore.postgres(url, configuration: patient)
-        let id = Sample.keyId()
-        _ = try await store.insert(Sample.registration(id: id), spending: Sample.challenge(), at: Sample.now)
-        let holder = try PostgresEngine(url: url, configuration: patient)
-        let release = DispatchSemaphore(value: 0)
-        let held = Mutex(false)
-        let holding = Task {
-            try await holder.transact { session in
-                try session.run(SQLText("LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE"))
-                held.withLock { $0 = true }
-                release.wait()
-                return .rollback(())
-            }
+        let id = try await Sample.keys(1, in: store)[0]
+        let held = try await HeldTransaction(url, patient) { session in
+            try session.run(SQLText("LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE"))
         }
-        try await eventually("the table is locked") { held.withLock { $0 } }
         let slow = (0..<3).map { _ in Task { try await store.audit(after: nil, limit: 1) } }
         try await eventually("a long read waits") {
             try await server.ask(
@@ -129,10 +116,8 @@ import TrustStoreContract
                 != "0"
         }
         for _ in 0..<50 { #expect(try await store.key(id)?.id == id) }
-        release.signal()
-        try await holding.value
+        try await held.end()
         for task in slow { _ = try await task.value }
-        await holder.close()
         await store.close()
     }
 
@@ -196,8 +181,7 @@ import TrustStoreContract
         configuration.observe = { seen.add($0) }
         let url = base + "&application_name=\(name)"
         let store = try await SQLTrustStore.postgres(url, configuration: configuration)
-        let id = Sample.keyId()
-        _ = try await store.insert(Sample.registration(id: id), spending: Sample.challenge(), at: Sample.now)
+        let id = try await Sample.keys(1, in: store)[0]
         func load(_ store: SQLTrustStore, verbs: Int = 500, of key: KeyIdentifier? = nil) async -> Int {
             await withTaskGroup(of: Bool.self) { group in
                 for index in 0..<verbs {
@@ -209,10 +193,8 @@ import TrustStoreContract
                             case 1: _ = try await store.isSpent(challenge)
                             case 2: _ = try await store.inspect(at: Sample.now)
                             default:
-                                _ = try await store.advance(
-                                    CounterAdvance(
-                                        keyId: key ?? Sample.keyId(), counter: UInt32(index), mode: .strict,
-                                        challenge: challenge), at: Sample.now)
+                                let counter = UInt32(index)
+                                _ = try await store.advance(key ?? Sample.keyId(), to: counter, spending: challenge)
                             }
                             return true
                         } catch {
@@ -239,24 +221,13 @@ import TrustStoreContract
         configuration.queueTimeout = .milliseconds(500)
         configuration.statementTimeout = .seconds(60)
         let hasty = try await SQLTrustStore.postgres(url, configuration: configuration)
-        let holder = try PostgresEngine(
-            url: base,
-            configuration: PostgresDeadlineTests.hasty { configuration in
-                configuration.statementTimeout = .seconds(60)
-                configuration.answerTimeout = .seconds(60)
-            }
-        )
-        let release = DispatchSemaphore(value: 0)
-        let held = Mutex(false)
-        let holding = Task {
-            try await holder.transact { session in
-                try session.run(SQLText("LOCK TABLE spent_names IN ACCESS EXCLUSIVE MODE"))
-                held.withLock { $0 = true }
-                release.wait()
-                return .rollback(())
-            }
+        let patient = PostgresDeadlineTests.hasty { configuration in
+            configuration.statementTimeout = .seconds(60)
+            configuration.answerTimeout = .seconds(60)
         }
-        try await eventually("the lock is held") { held.withLock { $0 } }
+        let held = try await HeldTransaction(base, patient) { session in
+            try session.run(SQLText("LOCK TABLE spent_names IN ACCESS EXCLUSIVE MODE"))
+        }
         var most = 0
         try await eventually("as many are set aside as may be") {
             _ = await load(hasty)
@@ -269,11 +240,9 @@ import TrustStoreContract
             most = max(most, try await count())
         }
         #expect(most <= 22)
-        release.signal()
-        try await holding.value
+        try await held.end()
         try await eventually("all is well again") { await load(hasty, verbs: 20) == 20 }
         #expect(try await count() < 22)
         await hasty.close()
-        await holder.close()
     }
 }

@@ -12,8 +12,11 @@ import Vocabulary
 
 /// Whatever a server does or leaves undone, nobody waits longer than the configuration says.
 @Suite struct PostgresDeadlineTests {
-    static func hasty(_ change: (inout PostgresConfiguration) -> Void = { _ in }) -> PostgresConfiguration {
+    static func hasty(
+        _ seen: Sightings? = nil, _ change: (inout PostgresConfiguration) -> Void = { _ in }
+    ) -> PostgresConfiguration {
         var configuration = PostgresConfiguration()
+        if let seen { configuration.observe = { seen.add($0) } }
         configuration.writers = 2
         configuration.readers = 1
         configuration.connectTimeout = .milliseconds(500)
@@ -75,11 +78,10 @@ import Vocabulary
         let fake = try FakePostgres(.silentAfterLogin)
         defer { fake.stop() }
         let seen = Sightings()
-        let configuration = Self.hasty { configuration in
+        let configuration = Self.hasty(seen) { configuration in
             configuration.connectTimeout = .seconds(300)
             configuration.answerTimeout = .seconds(300)
             configuration.waitingLimit = 30
-            configuration.observe = { seen.add($0) }
         }
         let engine = try PostgresEngine(url: fake.url, configuration: configuration)
         let start = ContinuousClock.now

@@ -60,7 +60,7 @@ private final class Counter: Sendable {
         defer { relay.stop() }
         let seen = Sightings()
         let store = try await SQLTrustStore.postgres(
-            url, configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } })
+            url, configuration: PostgresDeadlineTests.hasty(seen))
         _ = try await write(store)
         relay.set(.holdsStatements)
         for _ in 0..<6 {
@@ -105,12 +105,11 @@ private final class Counter: Sendable {
         let (relay, url, _) = try await PostgresRelay.beforeEmptyStore()
         defer { relay.stop() }
         let seen = Sightings()
-        let configuration = PostgresDeadlineTests.hasty { configuration in
+        let configuration = PostgresDeadlineTests.hasty(seen) { configuration in
             configuration.writers = 6
             configuration.connectTimeout = .seconds(5)
             configuration.answerTimeout = .seconds(10)
             configuration.queueTimeout = .seconds(10)
-            configuration.observe = { seen.add($0) }
         }
         let store = try await SQLTrustStore.postgres(url, configuration: configuration)
         _ = try await write(store)
@@ -132,7 +131,7 @@ private final class Counter: Sendable {
         let url = try await PostgresServer.sharedWithEmptyStore().url
         let seen = Sightings()
         let store = try await SQLTrustStore.postgres(
-            url, configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } })
+            url, configuration: PostgresDeadlineTests.hasty(seen))
         try await store.engine.transact { session in
             try session.run(SQLText("DO 'BEGIN RAISE NOTICE ''one\u{1B}[31m\ntwo''; RAISE WARNING ''three''; END'"))
             return .commit(())
@@ -156,10 +155,9 @@ private final class Counter: Sendable {
             return url
         }
         let seen = Sightings()
-        let configuration = PostgresDeadlineTests.hasty { configuration in
+        let configuration = PostgresDeadlineTests.hasty(seen) { configuration in
             configuration.writers = 3
             configuration.answerTimeout = .milliseconds(900)
-            configuration.observe = { seen.add($0) }
         }
         let store = try await SQLTrustStore.postgres(url, configuration: configuration)
         try await eventually("the standby is synchronous") {
@@ -213,10 +211,9 @@ private final class Counter: Sendable {
         let seen = Sightings()
         let store = try await SQLTrustStore.postgres(
             PostgresServer.url(of: schema, at: [old.port, new.port]),
-            configuration: PostgresDeadlineTests.hasty { configuration in
+            configuration: PostgresDeadlineTests.hasty(seen) { configuration in
                 configuration.connectTimeout = .seconds(3)
                 configuration.answerTimeout = .seconds(5)
-                configuration.observe = { seen.add($0) }
             }
         )
         _ = try await write(store)
@@ -256,15 +253,11 @@ private final class Counter: Sendable {
         let seen = Sightings()
         let store = try await SQLTrustStore.postgres(
             PostgresServer.url(of: schema, at: [old.port, new.port]),
-            configuration: PostgresDeadlineTests.hasty { configuration in
+            configuration: PostgresDeadlineTests.hasty(seen) { configuration in
                 configuration.connectTimeout = .seconds(3)
-                configuration.observe = { seen.add($0) }
             }
         )
-        let fixture = StoreFixture(store: store, clock: FixtureClock(), another: { store }, reopened: nil)
-        var made: [KeyIdentifier] = []
-        for _ in 0..<16 { made.append(try await Sample.storeWithKey(in: fixture)) }
-        let keys = made
+        let keys = try await Sample.keys(16, in: store)
         try await caughtUp(new, old)
         try await onThread {
             _ = try old.query("ALTER SYSTEM SET synchronous_standby_names = 'nosuch'")
@@ -272,11 +265,8 @@ private final class Counter: Sendable {
         }
         let taken = Counter()
         @Sendable func accept(_ key: KeyIdentifier) async -> Bool {
-            let counter = taken.next()
-            let advance = CounterAdvance(keyId: key, counter: counter, mode: .strict, challenge: Sample.challenge())
-            guard let outcome = try? await store.advance(advance, at: Sample.now) else { return false }
-            if case .advanced = outcome { return true }
-            return false
+            guard let outcome = try? await store.advance(key, to: taken.next()) else { return false }
+            return if case .advanced = outcome { true } else { false }
         }
         try await eventually("every connection hangs and is set aside") {
             let before = ContinuousClock.now
