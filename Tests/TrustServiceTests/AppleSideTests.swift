@@ -98,22 +98,19 @@ final class PatientApple: AppleTransport, Sendable {
     @Test func bitsAreReadAndWrittenByName() async throws {
         let apple = ScriptedApple()
         try await RunningService.with(configuration(), transport: apple) { service in
-            func call(_ name: String, _ extra: [JSONValue.Member] = []) async throws -> Reply {
-                let body = JSONValue.object(
-                    [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra)
-                return try await service.post("/v1/devicecheck/\(name)", body, token: RunningService.serverToken)
-            }
-            let unset = try await call("query")
+            let unset = try await service.deviceCheck("query")
             #expect(unset["set"] == .bool(false))
             #expect(unset["lastUpdate"] == .null)
             #expect(unset["bits"] == ["welcome": false, "banned": false])
-            let updated = try await call("update", [.init("bits", ["banned": true])])
+            let updated = try await service.deviceCheck("update", [.init("bits", ["banned": true])])
             #expect(updated["bits"] == ["welcome": false, "banned": true])
-            #expect(try await call("query")["bits"] == ["welcome": false, "banned": true])
-            #expect(try await call("validate").status == 204)
-            #expect(try await call("update", [.init("bits", ["other": true])]).verdict == "400 request.malformed")
+            #expect(try await service.deviceCheck("query")["bits"] == ["welcome": false, "banned": true])
+            #expect(try await service.deviceCheck("validate").status == 204)
+            #expect(
+                try await service.deviceCheck("update", [.init("bits", ["other": true])]).verdict
+                    == "400 request.malformed")
             apple.state.withLockedValue { $0.status = 503 }
-            let down = try await call("query")
+            let down = try await service.deviceCheck("query")
             #expect(down.verdict == "503 apple.unavailable")
             #expect(down.headers["retry-after"] != nil)
         }
@@ -123,34 +120,35 @@ final class PatientApple: AppleTransport, Sendable {
     @Test func tokensOfBothEnvironmentsAreAsked() async throws {
         let apple = ScriptedApple()
         try await RunningService.with(configuration(), transport: apple) { service in
-            func call(_ name: String, _ extra: [JSONValue.Member] = []) async throws -> Reply {
-                let body = JSONValue.object(
-                    [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra)
-                return try await service.post("/v1/devicecheck/\(name)", body, token: RunningService.serverToken)
-            }
             func hosts() -> [Bool] {
                 apple.state.withLockedValue { state in
                     defer { state.requests = [] }
                     return state.requests.map { $0.url.contains("development") }
                 }
             }
-            #expect(try await call("query")["environment"] == "production")
+            #expect(try await service.deviceCheck("query")["environment"] == "production")
             #expect(hosts() == [false])
             apple.state.withLockedValue { $0.hosts = ["//api.devicecheck": (400, "Bad Device Token")] }
-            #expect(try await call("query")["environment"] == "development")
+            #expect(try await service.deviceCheck("query")["environment"] == "development")
             #expect(hosts() == [false, true])
             // Both bits: the environment is found out by reading, so nothing is written to the wrong one.
-            let both = try await call("update", [.init("bits", ["banned": true, "welcome": true])])
+            let both = try await service.deviceCheck("update", [.init("bits", ["banned": true, "welcome": true])])
             #expect(both["environment"] == "development")
             #expect(apple.state.withLockedValue { $0.requests.first?.url.hasSuffix("query_two_bits") } == true)
             #expect(hosts() == [false, true, true, true])
-            #expect(try await call("query", [.init("environment", "production")]).verdict == "400 deviceToken.invalid")
+            #expect(
+                try await service.deviceCheck("query", [.init("environment", "production")]).verdict
+                    == "400 deviceToken.invalid")
             #expect(hosts() == [false])
-            #expect(try await call("query", [.init("environment", "development")])["environment"] == "development")
+            #expect(
+                try await service.deviceCheck("query", [.init("environment", "development")])["environment"]
+                    == "development")
             #expect(hosts() == [true])
-            #expect(try await call("query", [.init("environment", "sandbox")]).verdict == "400 request.malformed")
+            #expect(
+                try await service.deviceCheck("query", [.init("environment", "sandbox")]).verdict
+                    == "400 request.malformed")
             apple.state.withLockedValue { $0.hosts = ["//api.devicecheck": (503, "")] }
-            #expect(try await call("query").verdict == "503 apple.unavailable")
+            #expect(try await service.deviceCheck("query").verdict == "503 apple.unavailable")
             #expect(hosts().allSatisfy { !$0 })
         }
     }
@@ -249,5 +247,13 @@ final class PatientApple: AppleTransport, Sendable {
             #expect(try await worker.round() == 0)
             #expect(try await service.get(path, token: RunningService.adminToken)["riskMetric"] == .integer(12))
         }
+    }
+}
+
+extension RunningService {
+    fileprivate func deviceCheck(_ name: String, _ extra: [JSONValue.Member] = []) async throws -> Reply {
+        let body = JSONValue.object(
+            [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra)
+        return try await post("/v1/devicecheck/\(name)", body, token: RunningService.serverToken)
     }
 }

@@ -36,10 +36,7 @@ import TrustStoresPostgres
     }
 
     @Test func aRequestIsOneTraceFromTheGatewayToTheStore() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let store = try SQLTrustStore.sqlite(at: folder.appendingPathComponent("s.sqlite").path)
+        let store = try SQLTrustStore.sqlite(at: ServeProcess.folder().appendingPathComponent("s.sqlite").path)
         try await checkOneTraceFromTheGateway(to: store, "sqlite")
     }
 

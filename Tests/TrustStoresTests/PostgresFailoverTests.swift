@@ -32,13 +32,14 @@ private final class Counter: Sendable {
         return name
     }
 
-    /// A primary with an empty store, its standby, and the schema of the store.
-    private func pair() async throws -> (old: PostgresServer, new: PostgresServer, schema: String) {
+    /// A primary with an empty store, its standby, the schema of the store and a URL of both.
+    private func pair() async throws -> (old: PostgresServer, new: PostgresServer, schema: String, url: String) {
         try await onThread {
             let old = try PostgresServer()
             _ = try old.emptyStore()
             let schema = try old.query("SELECT max(nspname) FROM pg_namespace WHERE nspname LIKE 'store%'")
-            return (old, try PostgresServer(standbyOf: old), schema)
+            let new = try PostgresServer(standbyOf: old)
+            return (old, new, schema, PostgresServer.url(of: schema, at: [old.port, new.port]))
         }
     }
 
@@ -207,15 +208,13 @@ private final class Counter: Sendable {
 
     @Test("an old primary that comes back after a failover is refused, and so are the connections to it")
     func oldPrimary() async throws {
-        let (old, new, schema) = try await pair()
+        let (old, new, schema, url) = try await pair()
         let seen = Sightings()
-        let store = try await SQLTrustStore.postgres(
-            PostgresServer.url(of: schema, at: [old.port, new.port]),
-            configuration: PostgresDeadlineTests.hasty(seen) { configuration in
-                configuration.connectTimeout = .seconds(3)
-                configuration.answerTimeout = .seconds(5)
-            }
-        )
+        let configuration = PostgresDeadlineTests.hasty(seen) { configuration in
+            configuration.connectTimeout = .seconds(3)
+            configuration.answerTimeout = .seconds(5)
+        }
+        let store = try await SQLTrustStore.postgres(url, configuration: configuration)
         _ = try await write(store)
         try await caughtUp(new, old)
         // A standby alone is no store: the program waits until it is promoted.
@@ -249,14 +248,10 @@ private final class Counter: Sendable {
 
     @Test("commits that hung before the primary fell silent keep nobody from the promoted standby")
     func hungThenSilent() async throws {
-        let (old, new, schema) = try await pair()
+        let (old, new, _, url) = try await pair()
         let seen = Sightings()
-        let store = try await SQLTrustStore.postgres(
-            PostgresServer.url(of: schema, at: [old.port, new.port]),
-            configuration: PostgresDeadlineTests.hasty(seen) { configuration in
-                configuration.connectTimeout = .seconds(3)
-            }
-        )
+        let configuration = PostgresDeadlineTests.hasty(seen) { $0.connectTimeout = .seconds(3) }
+        let store = try await SQLTrustStore.postgres(url, configuration: configuration)
         let keys = try await Sample.keys(16, in: store)
         try await caughtUp(new, old)
         try await onThread {
@@ -307,8 +302,7 @@ private final class Counter: Sendable {
 
     @Test("a primary that falls silent: the promoted standby is used, with the default limits")
     func silentPrimary() async throws {
-        let (old, new, schema) = try await pair()
-        let url = PostgresServer.url(of: schema, at: [old.port, new.port])
+        let (old, new, _, url) = try await pair()
         let store = try await SQLTrustStore.postgres(url)
         let name = try await write(store)
         try await caughtUp(new, old)
