@@ -88,94 +88,73 @@ final class BodyReader: Sendable {
 
 /// What connects a channel that delivers a body with the task that consumes it.
 ///
-/// Invariant: there is never a waiter while there is something to deliver. Above `highWatermark` pending bytes the channel stops reading, and
-/// the consumer asks it to go on when half of that is left.
+/// Above `highWatermark` pending bytes the channel stops reading, and the consumer asks it to go on when half of that is left.
 final class BodyBuffer: Sendable {
     private struct State {
-        var parts: CircularBuffer<ByteBuffer> = []
         var pending = 0
         var end: Result<Void, any Error>?
-        var waiter: CheckedContinuation<ByteBuffer?, any Error>?
         var isHeld = false
     }
 
     static let highWatermark = 256 * 1024
 
     private let state = Mutex(State())
+    private let parts: AsyncStream<ByteBuffer>
+    private let continuation: AsyncStream<ByteBuffer>.Continuation
     private let readOn: @Sendable () -> Void
     private let giveUp: @Sendable () -> Void
 
     init(readOn: @escaping @Sendable () -> Void, giveUp: @escaping @Sendable () -> Void) {
         self.readOn = readOn
         self.giveUp = giveUp
+        (parts, continuation) = AsyncStream.makeStream()
+        continuation.onTermination = { [weak self] in if case .cancelled = $0 { self?.abandon() } }
     }
 
     /// Adds a part; whether the channel may go on reading.
     func push(_ part: ByteBuffer) -> Bool {
-        let (waiter, mayRead) = state.withLock { state in
-            guard state.end == nil else { return (CheckedContinuation<ByteBuffer?, any Error>?.none, true) }
-            if let waiter = state.waiter {
-                state.waiter = nil
-                return (waiter, true)
-            }
-            state.parts.append(part)
+        let mayRead = state.withLock { state in
+            guard state.end == nil else { return true }
             state.pending += part.readableBytes
             // Once held, only the consumer lets it go on: a small part after that must not look as if nobody had been stopped.
             if state.pending >= BodyBuffer.highWatermark { state.isHeld = true }
-            return (nil, !state.isHeld)
+            return !state.isHeld
         }
-        waiter?.resume(returning: part)
+        continuation.yield(part)
         return mayRead
     }
 
-    /// Ends the body, well or with an error. What was pushed before is still delivered.
-    func finish(_ end: Result<Void, any Error>) {
-        let waiter = state.withLock { state in
-            guard state.end == nil else { return CheckedContinuation<ByteBuffer?, any Error>?.none }
+    /// Ends the body, well or with an error; false if it has ended. What was pushed before is still delivered.
+    @discardableResult
+    func finish(_ end: Result<Void, any Error>) -> Bool {
+        let isFirst = state.withLock { state in
+            guard state.end == nil else { return false }
             state.end = end
-            defer { state.waiter = nil }
-            return state.waiter
+            return true
         }
-        waiter?.resume(with: end.map { nil })
+        continuation.finish()
+        return isFirst
     }
 
     /// The consumer takes no more: the channel is told, unless the body was complete.
     func abandon() {
-        let isUnfinished = state.withLock { state in
-            defer { state.parts.removeAll() }
-            guard state.end == nil else { return false }
-            state.end = .failure(CancellationError())
-            return true
-        }
-        if isUnfinished { giveUp() }
+        if finish(.failure(CancellationError())) { giveUp() }
     }
 
     /// The next part, nil at the end; waits where there is neither yet.
     func next() async throws -> ByteBuffer? {
-        if let ready = take(orWait: nil) { return try ready.get() }
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                if let ready = take(orWait: continuation) { continuation.resume(with: ready) }
-            }
-        } onCancel: {
-            finish(.failure(CancellationError()))
-            giveUp()
+        var iterator = parts.makeAsyncIterator()
+        guard let part = await iterator.next() else {
+            try state.withLock { $0.end }?.get()
+            return nil
         }
-    }
-
-    private func take(orWait waiter: CheckedContinuation<ByteBuffer?, any Error>?) -> Result<ByteBuffer?, any Error>? {
-        let (ready, resumes): (Result<ByteBuffer?, any Error>?, Bool) = state.withLock { state in
-            if let part = state.parts.popFirst() {
-                state.pending -= part.readableBytes
-                let resumes = state.isHeld && state.pending <= BodyBuffer.highWatermark / 2
-                if resumes { state.isHeld = false }
-                return (.success(part), resumes)
-            }
-            if let end = state.end { return (end.map { nil }, false) }
-            state.waiter = waiter
-            return (nil, false)
+        let resumes = state.withLock { state in
+            state.pending -= part.readableBytes
+            guard state.isHeld, state.pending <= BodyBuffer.highWatermark / 2 else { return false }
+            state.isHeld = false
+            return true
         }
         if resumes { readOn() }
-        return ready
+        return part
     }
 }

@@ -13,11 +13,6 @@ public struct VerifiedAssertion: Sendable {
     public let counter: UInt32
     /// What the device said about the app; nil before iOS 27.
     public let extensions: AttestationExtensions?
-
-    fileprivate init(counter: UInt32, extensions: AttestationExtensions?) {
-        self.counter = counter
-        self.extensions = extensions
-    }
 }
 
 /// The verdict on an assertion.

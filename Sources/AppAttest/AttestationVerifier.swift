@@ -26,22 +26,6 @@ public struct AttestedKey: Sendable {
     public let leaf: LeafFacts
     /// The instant at which it was verified.
     public let verifiedAt: Date
-
-    fileprivate init(
-        publicKey: AttestationPublicKey, keyId: KeyIdentifier, app: AppIdentity, environment: AttestationEnvironment,
-        receipt: [UInt8], receiptVerdict: ReceiptVerdict?, extensions: AttestationExtensions?, leaf: LeafFacts,
-        verifiedAt: Date
-    ) {
-        self.publicKey = publicKey
-        self.keyId = keyId
-        self.app = app
-        self.environment = environment
-        self.receipt = receipt
-        self.receiptVerdict = receiptVerdict
-        self.extensions = extensions
-        self.leaf = leaf
-        self.verifiedAt = verifiedAt
-    }
 }
 
 /// The verdict on an attestation.

@@ -23,11 +23,6 @@ struct Backoff: Sendable {
     /// Not before this uptime.
     private(set) var until: Duration?
 
-    init(first: Duration, most: Duration) {
-        self.first = first
-        self.most = most
-    }
-
     /// Notes a failure.
     ///
     /// - Parameter atLeast: what the other side asked for.

@@ -63,12 +63,7 @@ public struct AttestedToken: Hashable, Sendable {
     /// Whether it can be used only once.
     public let isSingleUse: Bool
     /// Whether a proof of the device was given for it. A token without one passes only where the server asks for no tier.
-    public let isAttested: Bool
-
-    init(value: String, field: String, isSingleUse: Bool, isAttested: Bool = true) {
-        (self.value, self.field) = (value, field)
-        (self.isSingleUse, self.isAttested) = (isSingleUse, isAttested)
-    }
+    public private(set) var isAttested = true
 
     /// The value of the header field.
     public var fieldValue: String { field == AttestedToken.bearerField ? "Bearer \(value)" : value }

@@ -1,36 +1,19 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-package import NIOCore
+import Glibc
+import NIOCore
 import TLSModel
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
-
-/// Sits in the channel of a listener: closes accepted connections that an ``Admission`` has no room for, and stops accepting for a moment
-/// when the system has no descriptor left.
-///
-/// Without it NIO would try again at once, for ever, with one core at 100 %: the listening socket stays readable.
-package final class AcceptGate: ChannelDuplexHandler, RemovableChannelHandler {
-    package typealias InboundIn = any Channel
-    package typealias InboundOut = any Channel
-    package typealias OutboundIn = Never
-
-    /// How long nothing is accepted after the system had no descriptor.
-    package static let pause: TimeAmount = .milliseconds(100)
+/// Sits in the channel of a listener: closes accepted connections that an ``Admission`` has no room for.
+final class AcceptGate: ChannelInboundHandler {
+    typealias InboundIn = any Channel
 
     private let admission: Admission
-    private var isPaused = false
-    private var holdsRead = false
 
     init(_ admission: Admission) { self.admission = admission }
 
-    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let child = unwrapInboundIn(data)
         let address = child.remoteAddress?.ipAddress.flatMap { IPAddress(scoped: $0) }
         let (verdict, replaced) = admission.admit(address, child)
@@ -47,26 +30,18 @@ package final class AcceptGate: ChannelDuplexHandler, RemovableChannelHandler {
         context.fireChannelRead(data)
     }
 
-    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, AcceptGate.exhaustion.contains(error.errnoCode) else {
             return context.fireErrorCaught(error)
         }
         admission.note(\.exhausted, on: context.eventLoop)
-        if isPaused { return }
-        isPaused = true
-        let loopBound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: AcceptGate.pause) {
-            let (gate, context) = loopBound.value
-            gate.isPaused = false
-            if gate.holdsRead {
-                gate.holdsRead = false
-                context.read()
-            }
-        }
     }
 
-    package func read(context: ChannelHandlerContext) {
-        if isPaused { holdsRead = true } else { context.read() }
+    /// Stops accepting for a moment when the system has no descriptor left.
+    ///
+    /// Without it NIO would try again at once, for ever, with one core at 100 %: the listening socket stays readable.
+    static func backoff() -> AcceptBackoffHandler {
+        AcceptBackoffHandler { exhaustion.contains($0.errnoCode) ? .milliseconds(100) : nil }
     }
 
     /// What accept(2) says if the connection could be accepted later.

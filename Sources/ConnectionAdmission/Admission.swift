@@ -11,7 +11,7 @@ package import TLSModel
 /// What is over a cap is closed before anything is read from it. An address is an IPv4 address or an IPv6 network of 64 bits, because a
 /// network of that size is given to one customer (RFC 6177). While all places are taken, a newcomer gets that of the connection which has
 /// waited longest for its client, among those of the address with most (``Place``). The tables have at most one entry for each open connection.
-/// Several listeners can share one admission; each gets a ``gate()`` of its own.
+/// Several listeners can share one admission; each gets a gate of its own.
 package final class Admission: Sendable {
     /// How many connections may be open at a time.
     package struct Limits: Sendable, Equatable {
@@ -60,7 +60,7 @@ package final class Admission: Sendable {
         /// Closed because their address had ``Limits/perAddress``.
         package var addressFull = 0
         /// The system had no descriptor or memory for another connection (EMFILE, ENFILE, ENOBUFS, ENOMEM), so that none was accepted for
-        /// ``AcceptGate/pause``.
+        /// 100 ms.
         package var exhausted = 0
         /// Closed while they waited for their client, because another connection needed the place.
         package var replaced = 0
@@ -162,8 +162,10 @@ package final class Admission: Sendable {
     /// What was turned away since the start.
     package var refused: Refusals { state.withLock { $0.refused } }
 
-    /// The handler for the channel of a listener. It must come first, before the handler that hands accepted connections to their loops.
-    package func gate() -> AcceptGate { AcceptGate(self) }
+    /// Puts a gate into the channel of a listener, before the handler that hands accepted connections to their loops; on its event loop.
+    package func addGate(to listener: any Channel) throws {
+        try listener.pipeline.syncOperations.addHandlers([AcceptGate.backoff(), AcceptGate(self)], position: .first)
+    }
 
     /// Counts a new connection, if there is room or another one can be closed for it. `address` is nil for a socket of the file system, which
     /// has no cap of its own.
@@ -200,7 +202,7 @@ package final class Admission: Sendable {
         return (verdict, replaced)
     }
 
-    /// The place of a connection that a ``gate()`` let in; nil for one without a cap of its address.
+    /// The place of a connection that a gate let in; nil for one without a cap of its address.
     package func place(of channel: any Channel) -> Place? {
         guard let key = key(of: channel.remoteAddress?.ipAddress.flatMap { IPAddress(scoped: $0) }) else { return nil }
         return state.withLock { $0.places[key]?[ObjectIdentifier(channel)] }

@@ -1,15 +1,8 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import Glibc
 import NIOCore
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// How many descriptors the process may have, and what that means for connections.
 package struct DescriptorLimit: Sendable, Equatable {
@@ -26,12 +19,8 @@ package struct DescriptorLimit: Sendable, Equatable {
     /// The limit of this process; 256, the smallest default of any system, if it cannot be read.
     package static func current() -> DescriptorLimit {
         var limit = rlimit()
-        #if canImport(Glibc)
-            // Safe: the system fills a value of its own type.
-            let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        #else
-            let result = getrlimit(RLIMIT_NOFILE, &limit)
-        #endif
+        // Safe: the system fills a value of its own type.
+        let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         let found = result == 0 ? Int(clamping: limit.rlim_cur) : 256
         return DescriptorLimit(descriptors: found, processors: System.coreCount)
     }

@@ -23,15 +23,8 @@ public struct YearMonth: Hashable, Comparable, Sendable, CustomStringConvertible
 
     /// Reads exactly `YYYY-MM`; anything else is nil.
     public init?(_ text: String) {
-        let bytes = Array(text.utf8)
-        guard bytes.count == 7, bytes[4] == UInt8(ascii: "-") else { return nil }
-        var digits: [Int] = []
-        for (index, byte) in bytes.enumerated() where index != 4 {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-            digits.append(Int(byte - UInt8(ascii: "0")))
-        }
-        let year = digits[0] * 1000 + digits[1] * 100 + digits[2] * 10 + digits[3]
-        self.init(year: year, month: digits[4] * 10 + digits[5])
+        guard let first = RFC3339.day(text.utf8.prefix(8) + Array("-01".utf8)) else { return nil }
+        self.init(containing: first)
     }
 
     /// The month in UTC that holds `instant`. Instants outside the years 0 to 9999 give the nearest month.

@@ -3,19 +3,12 @@
 
 import AsyncHTTPClient
 package import ConnectionAdmission
+import Glibc
 package import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Vocabulary
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#elseif canImport(Darwin)
-    import Darwin
-#endif
 
 /// Sends requests to servers that the user runs: no App Transport Security, no redirects.
 ///

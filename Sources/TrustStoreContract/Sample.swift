@@ -63,6 +63,13 @@ package enum Sample {
         guard case .inserted = outcome else { throw StoreFault.damaged("a fresh key was not inserted: \(outcome)") }
         return id
     }
+
+    /// So many keys in a store, at counter 0.
+    package static func keys(_ count: Int, in store: any TrustStore) async throws -> [KeyIdentifier] {
+        let ids = (0..<count).map { _ in keyId() }
+        for id in ids { _ = try await store.insert(registration(id: id), spending: challenge(), at: now) }
+        return ids
+    }
 }
 
 extension TrustStore {

@@ -97,9 +97,7 @@ extension StoreContract {
     }
 
     static func manyKeys(_ fixture: StoreFixture) async throws {
-        var ids: [KeyIdentifier] = []
-        for _ in 0..<20 { ids.append(try await Sample.storeWithKey(in: fixture)) }
-        let keys = ids
+        let keys = try await Sample.keys(20, in: fixture.store)
         for counter in 1...10 as ClosedRange<UInt32> {
             let outcomes = try await race(keys.count) { index in
                 try await fixture.store.advance(keys[index], to: counter)

@@ -228,8 +228,7 @@ extension StoreContract {
 
     static func revokedKeys(_ fixture: StoreFixture) async throws {
         let nodes = [fixture.store, try await fixture.another()]
-        var ids: [KeyIdentifier] = []
-        for _ in 0..<4 { ids.append(try await Sample.storeWithKey(in: fixture)) }
+        let ids = try await Sample.keys(4, in: fixture.store)
         for (index, id) in ids.prefix(3).enumerated() {
             _ = try await nodes[index % 2].revoke(id, code: nil, at: Sample.now + Double(index + 1))
         }

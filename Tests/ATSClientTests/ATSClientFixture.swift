@@ -7,6 +7,7 @@ import PropertyLists
 import TLSModel
 import TLSProbe
 import TestSupport
+import Testing
 import Vocabulary
 
 /// A client under a dictionary, for the loopback servers.
@@ -18,15 +19,18 @@ enum Fixture {
         return ATSPolicy(dictionary: dictionary, profile: profile)
     }
 
-    static func trust(_ servers: LoopbackServers) throws -> TrustAnchors {
+    static var servers: LoopbackServers { get throws { try #require(LoopbackServers.shared) } }
+
+    static func server(_ kind: String) throws -> LoopbackServers.Server { try servers.server(kind) }
+
+    static func trust() throws -> TrustAnchors {
         var store = TrustAnchors()
         try store.add(file: servers.authority, kind: .installed)
         return store
     }
 
     static func client(
-        _ servers: LoopbackServers, _ json: String = "{}", os: String = "macos26",
-        _ change: (inout ATSClient.Configuration) -> Void = { _ in }
+        _ json: String = "{}", os: String = "macos26", _ change: (inout ATSClient.Configuration) -> Void = { _ in }
     ) throws -> ATSClient {
         var configuration = ATSClient.Configuration()
         configuration.addressOverrides = try servers.resolveEntries.map { try AddressOverride($0) }
@@ -34,7 +38,7 @@ enum Fixture {
         configuration.totalTimeout = .seconds(15)
         configuration.toleratesUncleanClose = true
         change(&configuration)
-        return ATSClient(policy: try policy(json, os: os), trust: try trust(servers), configuration: configuration)
+        return ATSClient(policy: try policy(json, os: os), trust: try trust(), configuration: configuration)
     }
 
     /// One entry for the test host.

@@ -70,9 +70,8 @@ struct ATSClientTests {
 
     @Test(arguments: rows)
     func loads(_ row: Row) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let client = try Fixture.client(servers, row.dictionary)
-        let report = await client.load(try servers.server(row.kind).url)
+        let client = try Fixture.client(row.dictionary)
+        let report = await client.load(try Fixture.server(row.kind).url)
         await client.shutDown(grace: .zero)
         #expect(report.result == row.result, "\(report.because)")
         if let code = row.code { #expect(report.because.first?.code.rawValue == code, "\(report.because)") }
@@ -82,9 +81,8 @@ struct ATSClientTests {
 
     @Test("A cleartext URL is refused without any connection, and names the key that would change it")
     func cleartext() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let client = try Fixture.client(servers)
-        let server = try servers.server("plain-http")
+        let client = try Fixture.client()
+        let server = try Fixture.server("plain-http")
         let report = await client.load("http://\(server.host):\(server.port)/")
         #expect(report.result == .refused)
         #expect(report.error?.code == -1022)
@@ -98,35 +96,30 @@ struct ATSClientTests {
 
     @Test("The app's delegate is asked only where the dictionary permits insecure loads", arguments: [false, true])
     func delegate(permitted: Bool) async throws {
-        let servers = try #require(LoopbackServers.shared)
         let dictionary = permitted ? Fixture.exception("\"NSExceptionAllowsInsecureHTTPLoads\":true") : "{}"
-        let client = try Fixture.client(servers, dictionary) { $0.acceptsUntrusted = true }
-        let report = await client.load(try servers.server("self-signed").url)
+        let client = try Fixture.client(dictionary) { $0.acceptsUntrusted = true }
+        let report = await client.load(try Fixture.server("self-signed").url)
         #expect(report.result == (permitted ? .loaded : .refused))
         if permitted { #expect(report.because.first?.code == "ats.trust.needs-delegate") }
-        let without = try Fixture.client(servers, dictionary)
-        #expect(await without.load(try servers.server("self-signed").url).result == .refused)
+        let without = try Fixture.client(dictionary)
+        #expect(await without.load(try Fixture.server("self-signed").url).result == .refused)
     }
 
     @Test(
         "Monitor mode loads, and reports what would have been refused", arguments: ["expired", "tls11-only", "modern"])
     func monitor(kind: String) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let client = try Fixture.client(servers) { $0.isMonitoring = true }
-        let report = await client.load(try servers.server(kind).url)
+        let client = try Fixture.client { $0.isMonitoring = true }
+        let report = await client.load(try Fixture.server(kind).url)
         #expect(report.result == .loaded, "\(report.because)")
         #expect(report.wouldRefuse.count == (kind == "modern" ? 0 : 1))
     }
 
     @Test("Connections are kept and shared, HTTP/1.1 and HTTP/2", arguments: ["modern", "http2"])
     func keepAlive(kind: String) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let client = try Fixture.client(servers) { $0.connectionsPerHost = 2 }
-        let url = try servers.server(kind).url
-        try await withThrowingTaskGroup(of: Int?.self) { group in
-            for _ in 0..<40 { group.addTask { await client.load(url).status } }
-            for try await status in group { #expect(status == 200) }
-        }
+        let client = try Fixture.client { $0.connectionsPerHost = 2 }
+        let url = try Fixture.server(kind).url
+        let statuses = try await allAtOnce(40) { _ in await client.load(url).status }
+        #expect(statuses.allSatisfy { $0 == 200 }, "\(statuses)")
         #expect(client.openConnections <= 2)
         await client.shutDown()
         #expect(client.openConnections == 0)

@@ -19,25 +19,57 @@ struct RunningProxy: Sendable {
     let port: Int
     let events: Recorder
 
+    /// What comes back for a request that is written as it stands.
+    func exchange(
+        _ text: String, after: (String, String)? = nil, limit: TimeAmount = .seconds(10), keeps size: Int = .max
+    ) async throws -> String {
+        try await RawConnection.exchange(port: port, send: text, after: after, limit: limit, keeps: size)
+    }
+
+    func status(_ text: String) async -> String { await RawConnection.status(port: port, send: text) }
+
+    /// What curl loads through the proxy, whatever the certificate of the server.
+    func curl(_ arguments: String...) async throws -> ProgramRun {
+        try await Programs.run("curl", ["-sk", "-m", "30", "-x", "http://127.0.0.1:\(port)"] + arguments)
+    }
+
     actor Recorder {
         private(set) var all: [ATSProxy.Event] = []
         func add(_ event: ATSProxy.Event) { all.append(event) }
     }
 
+    /// Waits until the proxy counts no connection; whether it does before the limit.
+    func becomesEmpty(within limit: Duration) async -> Bool {
+        (try? await eventually("nothing stays open", within: limit) { proxy.openConnections == 0 }) != nil
+    }
+
     static func with(
-        _ servers: LoopbackServers, _ json: String = "{}", os: String = "macos26", sdk: Int? = nil,
+        _ json: String = "{}", os: String = "macos26", sdk: Int? = nil,
         change: (inout ATSProxy.Configuration) -> Void = { _ in }, body: @Sendable (RunningProxy) async throws -> Void
+    ) async throws {
+        let overrides = try Fixture.servers.resolveEntries.map { try AddressOverride($0) }
+        try await plain(
+            policy: try Fixture.policy(json, os: os, sdk: sdk),
+            fetcher: HTTPIntermediateFetcher(group: MultiThreadedEventLoopGroup.singleton), trust: try Fixture.trust(),
+            {
+                $0.addressOverrides = overrides
+                change(&$0)
+            }, body: body)
+    }
+
+    /// One that needs neither roots nor exceptions to lead to plain HTTP on loopback.
+    static func plain(
+        policy: ATSPolicy? = nil, fetcher: (any IntermediateFetcher)? = nil, trust: TrustAnchors = TrustAnchors(),
+        _ change: (inout ATSProxy.Configuration) -> Void = { _ in }, body: @Sendable (RunningProxy) async throws -> Void
     ) async throws {
         var configuration = ATSProxy.Configuration()
         configuration.port = 0
         configuration.connectTimeout = .seconds(3)
-        configuration.addressOverrides = try servers.resolveEntries.map { try AddressOverride($0) }
         change(&configuration)
         let (ports, announce) = AsyncStream.makeStream(of: Int.self)
         let recorder = Recorder()
         let proxy = try ATSProxy(
-            policy: try Fixture.policy(json, os: os, sdk: sdk), trust: try Fixture.trust(servers),
-            fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup), configuration: configuration,
+            policy: try policy ?? Fixture.policy("{}"), trust: trust, fetcher: fetcher, configuration: configuration,
             onListening: { _, port in announce.yield(port) }, onEvent: { event in Task { await recorder.add(event) } })
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await proxy.run() }
@@ -60,29 +92,20 @@ struct ATSProxyTests {
         ]
     )
     func connect(kind: String, status: String, exit: Int) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers) { running in
-            let server = try servers.server(kind)
-            let result = try await Programs.run(
-                "curl",
-                [
-                    "-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", "-o", "/dev/null", "-w",
-                    "%{http_connect} %{http_code}", server.url,
-                ]
-            )
-            #expect(result.status == Int32(exit), "\(result.error)")
+        try await RunningProxy.with { running in
+            let server = try Fixture.server(kind)
+            let result = try await running.curl("-o", "/dev/null", "-w", "%{http_connect} %{http_code}", server.url)
+            #expect(result.status == Int32(exit), "\(result.errors)")
             #expect(result.output.contains(status), "\(result.output)")
         }
     }
 
     @Test("The refusal explains itself: cause, error and key")
     func explanation() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers, sdk: 18) { running in
-            let server = try servers.server("tls11-only")
-            let answer = try await RawConnection.exchange(
-                port: running.port,
-                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        try await RunningProxy.with(sdk: 18) { running in
+            let server = try Fixture.server("tls11-only")
+            let answer = try await running.exchange(
+                "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 403 "))
             #expect(answer.contains("ats.tls.version-too-low"))
             #expect(answer.contains("NSExceptionMinimumTLSVersion = TLSv1.1"))
@@ -92,24 +115,19 @@ struct ATSProxyTests {
 
     @Test("Monitor mode lets through and reports")
     func monitor() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers, change: { $0.isMonitoring = true }) { running in
-            let result = try await Programs.run(
-                "curl",
-                ["-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", try servers.server("expired").url])
-            #expect(result.status == 0, "\(result.error)")
+        try await RunningProxy.with(change: { $0.isMonitoring = true }) { running in
+            let result = try await running.curl(try Fixture.server("expired").url)
+            #expect(result.status == 0, "\(result.errors)")
             #expect(await running.events.all.map(\.result).contains(.wouldRefuse))
         }
     }
 
     @Test("Something that is not TLS goes nowhere, even into a tunnel that was opened")
     func cleartextInTunnel() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers) { running in
-            let server = try servers.server("modern")
-            let answer = try await RawConnection.exchange(
-                port: running.port,
-                send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        try await RunningProxy.with { running in
+            let server = try Fixture.server("modern")
+            let answer = try await running.exchange(
+                "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n")
             #expect(answer == "HTTP/1.1 200 Connection established\r\n\r\n")
         }
     }
@@ -118,25 +136,22 @@ struct ATSProxyTests {
         "What a program negotiates is no matter of the app's: the server was judged by the app's own handshake",
         arguments: [false, true])
     func watchedHandshake(offersLess: Bool) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers) { running in
+        try await RunningProxy.with { running in
             // A client that offers less than the app would make this server choose a suite without forward secrecy.
-            let server = try servers.server("tls13-and-static-12")
+            let server = try Fixture.server("tls13-and-static-12")
             var arguments = ["-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", server.url]
             if offersLess { arguments += ["--tls-max", "1.2", "--ciphers", "AES128-GCM-SHA256:@SECLEVEL=0"] }
             let result = try await Programs.run("curl", arguments)
-            #expect(result.status == 0, "\(result.error)")
+            #expect(result.status == 0, "\(result.errors)")
         }
     }
 
     @Test("A server that asks for a second hello is reached through a tunnel")
     func helloRetryRequest() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers) { running in
-            let server = try servers.server("group-p384")
-            let result = try await Programs.run(
-                "curl", ["-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", server.url])
-            #expect(result.status == 0, "\(result.error)")
+        try await RunningProxy.with { running in
+            let server = try Fixture.server("group-p384")
+            let result = try await running.curl(server.url)
+            #expect(result.status == 0, "\(result.errors)")
         }
     }
 
@@ -147,14 +162,12 @@ struct ATSProxyTests {
         ]
     )
     func forbidden(target: String) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers) { running in
+        try await RunningProxy.with { running in
             let place = target == "self" ? "127.0.0.1:\(running.port)" : target
-            let answer = try await RawConnection.exchange(
-                port: running.port, send: "CONNECT \(place) HTTP/1.1\r\nConnection: close\r\n\r\n")
+            let answer = try await running.exchange("CONNECT \(place) HTTP/1.1\r\nConnection: close\r\n\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 403 "), "\(answer)")
-            let plain = try await RawConnection.exchange(
-                port: running.port, send: "GET http://\(place)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            let plain = try await running.exchange(
+                "GET http://\(place)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             #expect(plain.hasPrefix("HTTP/1.1 403 "), "\(plain)")
             #expect(answer.contains("ats.proxy.forbidden-address"), "\(answer)")
             // In cleartext the policy may have refused before the name was even resolved.
@@ -173,41 +186,37 @@ struct ATSProxyTests {
         ]
     )
     func malformed(request: String, status: String) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers) { running in
-            let answer = try await RawConnection.exchange(
-                port: running.port, send: request + "Connection: close\r\n\r\n")
+        try await RunningProxy.with { running in
+            let answer = try await running.exchange(request + "Connection: close\r\n\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 \(status) "), "\(answer)")
         }
     }
 
     @Test("Beyond loopback only with passwords, and then only with the right one")
     func credentials() async throws {
-        let servers = try #require(LoopbackServers.shared)
         var open = ATSProxy.Configuration()
         open.listenAddress = "0.0.0.0"
         #expect(throws: ATSProxy.Misconfiguration.self) {
-            try ATSProxy(policy: try Fixture.policy("{}"), trust: try Fixture.trust(servers), configuration: open)
+            try ATSProxy(policy: try Fixture.policy("{}"), trust: try Fixture.trust(), configuration: open)
         }
-        let url = try servers.server("modern").url
-        try await RunningProxy.with(servers, change: { $0.credentials = ["me:secret"] }) { running in
+        let url = try Fixture.server("modern").url
+        try await RunningProxy.with(change: { $0.credentials = ["me:secret"] }) { running in
             for (user, status) in [("me:secret", Int32(0)), ("me:wrong", 56), ("", 56)] {
                 let proxy =
                     user.isEmpty ? "http://127.0.0.1:\(running.port)" : "http://\(user)@127.0.0.1:\(running.port)"
                 let result = try await Programs.run("curl", ["-sk", "-m", "20", "-x", proxy, url])
-                #expect(result.status == status, "\(user): \(result.error)")
+                #expect(result.status == status, "\(user): \(result.errors)")
             }
         }
     }
 
     @Test("A wrong password ends the connection, a missing one does not, and too many are not looked at")
     func wrongPasswords() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers, change: { $0.credentials = ["me:secret"] }) { running in
+        try await RunningProxy.with(change: { $0.credentials = ["me:secret"] }) { running in
             func ask(_ fields: String) async throws -> String {
                 let request = "GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: a\r\n\(fields)\r\n"
                 // Two at once: what comes after a wrong one is not answered.
-                return try await RawConnection.exchange(port: running.port, send: request + request, limit: .seconds(2))
+                return try await running.exchange(request + request, limit: .seconds(2))
             }
             let (wrong, right) = ("bWU6d3Jvbmc=", "bWU6c2VjcmV0")
             #expect(try await ask("").components(separatedBy: "HTTP/1.1 407 ").count == 3)
@@ -225,29 +234,24 @@ struct ATSProxyTests {
 
     @Test("What the policy itself blocks over TLS too is refused without a probe", arguments: [false, true])
     func blockedAddress(isMonitoring: Bool) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let port = try servers.server("modern").port
-        try await RunningProxy.with(servers, os: "ios9", change: { $0.isMonitoring = isMonitoring }) { running in
-            let answer = try await RawConnection.exchange(
-                port: running.port, send: "CONNECT 127.0.0.1:\(port) HTTP/1.1\r\nConnection: close\r\n\r\n",
+        let port = try Fixture.server("modern").port
+        try await RunningProxy.with(os: "ios9", change: { $0.isMonitoring = isMonitoring }) { running in
+            let answer = try await running.exchange(
+                "CONNECT 127.0.0.1:\(port) HTTP/1.1\r\nConnection: close\r\n\r\n",
                 limit: .seconds(2))
             #expect(answer.hasPrefix("HTTP/1.1 \(isMonitoring ? 200 : 403) "), "\(answer)")
             #expect(answer.contains("ats.local.blocked") == !isMonitoring)
             #expect(answer.contains("NSAllowsArbitraryLoads = true") == !isMonitoring)
-            let deadline = ContinuousClock.now + .seconds(5)
-            while await running.events.all.isEmpty, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(5))
-            }
+            try await eventually("it is noted") { await !running.events.all.isEmpty }
             #expect(await running.events.all.map(\.result) == [isMonitoring ? .wouldRefuse : .refused])
         }
     }
 
     @Test("An answer that comes before the request is over reaches its client: from the server, and a refusal")
     func earlyAnswer() async throws {
-        let servers = try #require(LoopbackServers.shared)
         try await PlainServer.with { server in
             let blocked = AddressOverride(host: LoopbackServers.otherHost, port: server.port, address: "127.0.0.1")
-            try await RunningProxy.with(servers, change: { $0.addressOverrides = [blocked] }) { running in
+            try await RunningProxy.with(change: { $0.addressOverrides = [blocked] }) { running in
                 let folder = try TemporaryDirectory()
                 try Data(repeating: 7, count: 10_000_000).write(to: URL(fileURLWithPath: folder.path("body")))
                 let common = [
@@ -266,18 +270,15 @@ struct ATSProxyTests {
 
     @Test("A client that waits for 100 Continue is told to go on, where the policy lets its request through")
     func expectContinue() async throws {
-        let servers = try #require(LoopbackServers.shared)
         try await PlainServer.with { server in
-            try await RunningProxy.with(servers) { running in
-                let answer = try await RawConnection.exchange(
-                    port: running.port,
-                    send: "POST \(server.url)/count HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+            try await RunningProxy.with { running in
+                let answer = try await running.exchange(
+                    "POST \(server.url)/count HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
                         + "Expect: 100-continue\r\nConnection: close\r\n\r\n", after: ("100 Continue\r\n\r\n", "hello"))
                 #expect(answer.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"), "\(answer)")
                 #expect(answer.hasSuffix("\r\n\r\n5"), "\(answer)")
-                let refused = try await RawConnection.exchange(
-                    port: running.port,
-                    send: "POST http://\(LoopbackServers.otherHost)/ HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
+                let refused = try await running.exchange(
+                    "POST http://\(LoopbackServers.otherHost)/ HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
                         + "Expect: 100-continue\r\nConnection: close\r\n\r\n")
                 #expect(refused.hasPrefix("HTTP/1.1 403 "), "\(refused)")
             }
@@ -288,9 +289,7 @@ struct ATSProxyTests {
         "Connections over the limit are closed at once, header fields over theirs get 400, and a request that never ends is cut"
     )
     func limits() async throws {
-        let servers = try #require(LoopbackServers.shared)
         try await RunningProxy.with(
-            servers,
             change: {
                 $0.connectionLimit = 2
                 $0.headerLimit = 2_000
@@ -299,24 +298,15 @@ struct ATSProxyTests {
         ) { running in
             let request = "CONNECT \(LoopbackServers.host):1 HTTP/1.1\r\n"
             let large = request + String(repeating: "X-Field: " + String(repeating: "a", count: 400) + "\r\n", count: 8)
-            #expect(await RawConnection.status(port: running.port, send: large + "\r\n") == "400")
+            #expect(await running.status(large + "\r\n") == "400")
             // Two that say nothing hold the places; a third is turned away; when they are cut, there is room again.
-            let deadline = ContinuousClock.now + .seconds(10)
-            while running.proxy.openConnections > 0, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(5))
-            }
-            async let first = RawConnection.status(port: running.port, send: "CONN")
-            async let second = RawConnection.status(port: running.port, send: "CONN")
+            try await eventually("nothing stays open") { running.proxy.openConnections == 0 }
+            async let first = running.status("CONN")
+            async let second = running.status("CONN")
             let third = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-            while running.proxy.openConnections < 2, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(5))
-            }
-            #expect(await RawConnection.status(port: running.port, send: third) == "closed")
-            var status = ""
-            while status != "400", ContinuousClock.now < deadline {
-                status = await RawConnection.status(port: running.port, send: third)
-            }
-            #expect(status == "400")
+            try await eventually("both are there") { running.proxy.openConnections == 2 }
+            #expect(await running.status(third) == "closed")
+            try await eventually("there is room") { await running.status(third) == "400" }
             #expect(await [first, second] == ["closed", "closed"])
         }
     }
@@ -325,8 +315,7 @@ struct ATSProxyTests {
         "When connections without a request take all places, the longest idle one makes room for a client of another address"
     )
     func idleClientsMakeRoom() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers, change: { $0.connectionLimit = 2 }) { running in
+        try await RunningProxy.with(change: { $0.connectionLimit = 2 }) { running in
             let request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
             // One has not begun a request, one has had an answer.
             let held = try (0..<2).map { _ in try LoopbackClient(from: 2, port: running.port) }
@@ -345,11 +334,10 @@ struct ATSProxyTests {
 
     @Test("A client that takes nothing of its answer makes room too")
     func unreadAnswersMakeRoom() async throws {
-        let servers = try #require(LoopbackServers.shared)
         try await PlainServer.with { server in
             let json = #"{"NSAllowsArbitraryLoads": true}"#
             // The client's connection and the one to the server.
-            try await RunningProxy.with(servers, json, change: { $0.connectionLimit = 2 }) { running in
+            try await RunningProxy.with(json, change: { $0.connectionLimit = 2 }) { running in
                 let slow = try LoopbackClient(from: 2, port: running.port)
                 let place = "127.0.0.1:\(server.port)"
                 slow.send("GET http://\(place)/bytes/20000000 HTTP/1.1\r\nHost: \(place)\r\n\r\n")
@@ -371,11 +359,10 @@ struct ATSProxyTests {
 
     @Test("From traffic to policy: the smallest dictionary that lets all of it through")
     func summary() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers, sdk: 18) { running in
+        try await RunningProxy.with(sdk: 18) { running in
             for kind in ["modern", "tls11-only", "expired"] {
-                let url = try servers.server(kind).url
-                _ = try await Programs.run("curl", ["-sk", "-m", "20", "-x", "http://127.0.0.1:\(running.port)", url])
+                let url = try Fixture.server(kind).url
+                _ = try await running.curl(url)
             }
             let summary = await running.proxy.summary()
             #expect(summary.hosts.count == 3)
@@ -388,25 +375,19 @@ struct ATSProxyTests {
                         ])
                     ])
             )
-            #expect(summary.impossible == ["\(LoopbackServers.host):\(try servers.server("expired").port)"])
+            #expect(summary.impossible == ["\(LoopbackServers.host):\(try Fixture.server("expired").port)"])
         }
     }
 
     @Test("From traffic to policy: an address that no exception names needs the key for the whole app, which suffices")
     func summaryOfAddresses() async throws {
-        let servers = try #require(LoopbackServers.shared)
         try await PlainServer.with { server in
             let place = "http://127.0.0.1:\(server.port)/bytes/1"
             func load(_ json: String) async throws -> (code: String, summary: ProxySummary) {
                 let seen = NIOLockedValueBox<(String, ProxySummary)?>(nil)
-                try await RunningProxy.with(servers, json, os: "ios9") { running in
-                    let result = try await Programs.run(
-                        "curl",
-                        [
-                            "-s", "-m", "20", "-o", "/dev/null", "-w", "%{http_code}", "-x",
-                            "http://127.0.0.1:\(running.port)", "--noproxy", "", place,
-                        ]
-                    )
+                try await RunningProxy.with(json, os: "ios9") { running in
+                    let result = try await running.curl(
+                        "-o", "/dev/null", "-w", "%{http_code}", "--noproxy", "", place)
                     let summary = await running.proxy.summary()
                     seen.withLockedValue { $0 = (result.output, summary) }
                 }
@@ -422,44 +403,29 @@ struct ATSProxyTests {
 
     @Test("Plain HTTP passes where the dictionary allows it: keep-alive, 10 MB both ways, and urllib")
     func plainHTTP() async throws {
-        let servers = try #require(LoopbackServers.shared)
         try await PlainServer.with { server in
             let entry = AddressOverride(host: LoopbackServers.host, port: server.port, address: "127.0.0.1")
             let other = AddressOverride(host: LoopbackServers.otherHost, port: server.port, address: "127.0.0.1")
             let allowed = Fixture.exception("\"NSExceptionAllowsInsecureHTTPLoads\":true")
-            try await RunningProxy.with(servers, allowed, change: { $0.addressOverrides = [entry, other] }) { running in
+            try await RunningProxy.with(allowed, change: { $0.addressOverrides = [entry, other] }) { running in
                 let proxy = "http://127.0.0.1:\(running.port)"
                 let base = "http://\(LoopbackServers.host):\(server.port)"
-                let big = try await Programs.run(
-                    "curl",
-                    [
-                        "-s", "-m", "30", "-x", proxy, "-o", "/dev/null", "-w", "%{size_download}",
-                        base + "/bytes/10000000",
-                    ]
-                )
-                #expect(big.output == "10000000", "\(big.error)")
-                let two = try await Programs.run(
-                    "curl",
-                    ["-s", "-m", "30", "-x", proxy, "-w", "%{num_connects}\n", base + "/bytes/1", base + "/bytes/1"])
+                let big = try await running.curl(
+                    "-o", "/dev/null", "-w", "%{size_download}", base + "/bytes/10000000")
+                #expect(big.output == "10000000", "\(big.errors)")
+                let two = try await running.curl("-w", "%{num_connects}\n", base + "/bytes/1", base + "/bytes/1")
                 #expect(two.output.contains("1\n") && two.output.hasSuffix("0\n"), "\(two.output)")
                 let folder = try TemporaryDirectory()
                 try Data(repeating: 7, count: 10_000_000).write(to: URL(fileURLWithPath: folder.path("body")))
-                let up = try await Programs.run(
-                    "curl",
-                    ["-s", "-m", "30", "-x", proxy, "--data-binary", "@" + folder.path("body"), base + "/count"])
-                #expect(up.output == "10000000", "\(up.error)")
+                let up = try await running.curl("--data-binary", "@" + folder.path("body"), base + "/count")
+                #expect(up.output == "10000000", "\(up.errors)")
                 let script =
                     "import sys,urllib.request as u;o=u.build_opener(u.ProxyHandler({'http':sys.argv[1]}));"
                     + "print(len(o.open(sys.argv[2]).read()))"
                 let python = try await Programs.run("python3", ["-c", script, proxy, base + "/bytes/12345"])
-                #expect(python.output == "12345\n", "\(python.error)")
-                let blocked = try await Programs.run(
-                    "curl",
-                    [
-                        "-s", "-m", "30", "-x", proxy, "-w", "%{http_code}",
-                        "http://user:secret@\(LoopbackServers.otherHost):\(server.port)/",
-                    ]
-                )
+                #expect(python.output == "12345\n", "\(python.errors)")
+                let blocked = try await running.curl(
+                    "-w", "%{http_code}", "http://user:secret@\(LoopbackServers.otherHost):\(server.port)/")
                 #expect(blocked.output.hasSuffix("403"))
                 #expect(blocked.output.contains("ats.cleartext.blocked"))
                 #expect(!blocked.output.contains("secret"))

@@ -111,17 +111,16 @@ struct AgreementTests {
     }
 
     private static func client(_ dictionary: Dictionary) async throws {
-        let servers = try #require(LoopbackServers.shared)
         var configuration = ATSClient.Configuration()
-        configuration.addressOverrides = try servers.resolveEntries.map { try AddressOverride($0) }
+        configuration.addressOverrides = try Fixture.servers.resolveEntries.map { try AddressOverride($0) }
         configuration.connectTimeout = .seconds(3)
         configuration.totalTimeout = .seconds(15)
         configuration.toleratesUncleanClose = true
         let client = ATSClient(
             policy: try Fixture.policy(dictionary.json, os: dictionary.os, sdk: dictionary.sdk),
-            trust: try Fixture.trust(servers), fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
+            trust: try Fixture.trust(), fetcher: HTTPIntermediateFetcher(group: configuration.eventLoopGroup),
             configuration: configuration)
-        let found = await Self.differing(dictionary, servers) { server in
+        let found = await Self.differing(dictionary, try Fixture.servers) { server in
             switch await client.load(server.url).result {
             case .loaded: "P"
             case .refused: "F"
@@ -134,11 +133,10 @@ struct AgreementTests {
     }
 
     private static func proxy(_ dictionary: Dictionary) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers, dictionary.json, os: dictionary.os, sdk: dictionary.sdk) { running in
-            let found = await Self.differing(dictionary, servers) { server in
+        try await RunningProxy.with(dictionary.json, os: dictionary.os, sdk: dictionary.sdk) { running in
+            let found = await Self.differing(dictionary, try Fixture.servers) { server in
                 let request = "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nConnection: close\r\n\r\n"
-                switch await RawConnection.status(port: running.port, send: request) {
+                switch await running.status(request) {
                 case "200": return "P"
                 case "403": return "F"
                 case "502": return "U"

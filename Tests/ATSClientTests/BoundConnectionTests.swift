@@ -49,11 +49,10 @@ struct BoundConnectionTests {
     @Test("The proxy gives nobody the connection of another client, or of an earlier request")
     func proxy() async throws {
         try await Self.serving { port, count in
-            try await PlainProxy.with { running in
+            try await RunningProxy.plain { running in
                 for fields in ["Authorization: Negotiate TICKET\r\n", "", ""] {
                     let get = "GET http://127.0.0.1:\(port)/ HTTP/1.1\r\nHost: up\r\n\(fields)"
-                    let answer = try await RawConnection.exchange(
-                        port: running.port, send: "\(get)\r\n\(get)Connection: close\r\n\r\n")
+                    let answer = try await running.exchange("\(get)\r\n\(get)Connection: close\r\n\r\n")
                     #expect(answer.components(separatedBy: "200 OK").count == 3, "\(answer)")
                 }
                 #expect(count.withLockedValue { $0 } == 6)

@@ -26,10 +26,9 @@ struct ChangingServerTests {
 
     @Test("Every connection of the client is judged, not only the first", arguments: changes)
     func client(kind: String, code: String) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let ports = [try servers.server("tls12-only").port, try servers.server(kind).port]
+        let ports = [try Fixture.server("tls12-only").port, try Fixture.server(kind).port]
         try await SwitchingServer.with(ports) { server in
-            let client = try Fixture.client(servers) { $0.addressOverrides = Self.overrides(server.port) }
+            let client = try Fixture.client { $0.addressOverrides = Self.overrides(server.port) }
             let url = "https://\(LoopbackServers.host):\(server.port)/"
             let first = await client.load(url, headerFields: [.connection: "close"])
             #expect(first.result == .loaded, "\(first.because)")
@@ -46,24 +45,16 @@ struct ChangingServerTests {
         "The proxy cuts a version that the probe did not see, and certificates that it did not see",
         arguments: changes.filter { $0.1 != "ats.tls.no-forward-secrecy" })
     func proxy(kind: String, code: String) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let ports = [try servers.server("tls12-only").port, try servers.server(kind).port]
+        let ports = [try Fixture.server("tls12-only").port, try Fixture.server(kind).port]
         try await SwitchingServer.with(ports) { server in
-            try await RunningProxy.with(servers, change: { $0.addressOverrides = Self.overrides(server.port) }) {
+            try await RunningProxy.with(change: { $0.addressOverrides = Self.overrides(server.port) }) {
                 running in
-                let result = try await Programs.run(
-                    "curl",
-                    [
-                        "-sk", "-m", "20", "--tls-max", "1.2", "--ciphers", "DEFAULT@SECLEVEL=0", "--tlsv1.0", "-x",
-                        "http://127.0.0.1:\(running.port)", "https://\(LoopbackServers.host):\(server.port)/",
-                    ]
-                )
-                #expect(result.status == 35, "\(result.status) \(result.error)")
+                let result = try await running.curl(
+                    "--tls-max", "1.2", "--ciphers", "DEFAULT@SECLEVEL=0", "--tlsv1.0",
+                    "https://\(LoopbackServers.host):\(server.port)/")
+                #expect(result.status == 35, "\(result.status) \(result.errors)")
                 #expect(result.output.isEmpty)
-                let deadline = ContinuousClock.now + .seconds(5)
-                while await running.events.all.last?.result != .refused, ContinuousClock.now < deadline {
-                    try await Task.sleep(for: .milliseconds(5))
-                }
+                try await eventually("it is noted") { await running.events.all.last?.result == .refused }
                 let last = await running.events.all.last
                 #expect(last?.causes.first?.code.rawValue == code, "\(String(describing: last))")
             }
@@ -72,19 +63,15 @@ struct ChangingServerTests {
 
     @Test("A load that gives up while it connects takes nobody with it who waits for the connection")
     func waitersSurvive() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let ports = [try servers.server("silent").port, try servers.server("modern").port]
+        let ports = [try Fixture.server("silent").port, try Fixture.server("modern").port]
         try await SwitchingServer.with(ports) { server in
-            let client = try Fixture.client(servers) {
+            let client = try Fixture.client {
                 $0.addressOverrides = Self.overrides(server.port)
                 $0.connectionsPerHost = 1
             }
             let url = "https://\(LoopbackServers.host):\(server.port)/"
             async let first = client.load(url, timeout: .milliseconds(400))
-            let deadline = ContinuousClock.now + .seconds(5)
-            while server.accepted.withLockedValue({ $0 }) == 0, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(5))
-            }
+            try await eventually("it is accepted") { server.accepted.withLockedValue { $0 } > 0 }
             let second = await client.load(url)
             #expect(second.result == .loaded, "\(second.because)")
             #expect(await first.error?.code == -1001)
@@ -94,13 +81,11 @@ struct ChangingServerTests {
 
     @Test("Loads that wait for a connection that cannot be made end with its error, all of them at once")
     func waitersOfADeadHost() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let client = try Fixture.client(servers) { $0.connectionsPerHost = 2 }
-        let url = try servers.server("refused").url
+        let client = try Fixture.client { $0.connectionsPerHost = 2 }
+        let url = try Fixture.server("refused").url
         let start = ContinuousClock.now
-        await withTaskGroup(of: LoadReport.self) { group in
-            for _ in 0..<40 { group.addTask { await client.load(url) } }
-            for await report in group { #expect(report.because.first?.code == "ats.net.refused", "\(report.because)") }
+        for report in try await allAtOnce(40, { _ in await client.load(url) }) {
+            #expect(report.because.first?.code == "ats.net.refused", "\(report.because)")
         }
         #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(5))
         #expect(client.openConnections == 0)
@@ -108,17 +93,12 @@ struct ChangingServerTests {
 
     @Test("Tunnels to one destination that are asked for at the same time share one probe")
     func oneProbe() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await SwitchingServer.with([try servers.server("modern").port]) { server in
-            try await RunningProxy.with(servers, change: { $0.addressOverrides = Self.overrides(server.port) }) {
+        try await SwitchingServer.with([try Fixture.server("modern").port]) { server in
+            try await RunningProxy.with(change: { $0.addressOverrides = Self.overrides(server.port) }) {
                 running in
                 let request = "CONNECT \(LoopbackServers.host):\(server.port) HTTP/1.1\r\nConnection: close\r\n\r\n"
-                await withTaskGroup(of: String.self) { group in
-                    for _ in 0..<12 {
-                        group.addTask { await RawConnection.status(port: running.port, send: request) }
-                    }
-                    for await status in group { #expect(status == "200") }
-                }
+                let statuses = try await allAtOnce(12) { _ in await running.status(request) }
+                #expect(statuses.allSatisfy { $0 == "200" }, "\(statuses)")
                 // Twelve tunnels and the probe.
                 #expect(server.accepted.withLockedValue { $0 } <= 13)
             }

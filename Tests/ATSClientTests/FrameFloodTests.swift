@@ -205,18 +205,10 @@ import Vocabulary
             #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(18), "\(flood): only its time ended it")
             if flood.name.hasSuffix("rests") {
                 // The server's own flood ends the connection, long before it has rested for too long.
-                let deadline = ContinuousClock.now + .seconds(20)
-                while client.openConnections > 0, ContinuousClock.now < deadline {
-                    try await Task.sleep(for: .milliseconds(5))
-                }
-                #expect(client.openConnections == 0)
+                try await eventually("it ends", within: .seconds(20)) { client.openConnections == 0 }
             }
             await client.shutDown(grace: .zero)
-            let deadline = ContinuousClock.now + .seconds(10)
-            while client.openConnections > 0, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(5))
-            }
-            #expect(client.openConnections == 0)
+            try await eventually("nothing stays open") { client.openConnections == 0 }
         }
         if !BuiltProgram.isSanitized { #expect(MisbehaviourTests.residentKilobytes() - before < 64_000) }
     }

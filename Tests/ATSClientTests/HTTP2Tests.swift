@@ -13,9 +13,8 @@ import Testing
 struct HTTP2Tests {
     @Test("10 MB up and down over HTTP/2: in memory, streamed, side by side, and read slowly")
     func largeBodies() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await Self.withServer(servers) { port in
-            let client = try Fixture.client(servers) { $0.totalTimeout = .seconds(40) }
+        try await Self.withServer { port in
+            let client = try Fixture.client { $0.totalTimeout = .seconds(40) }
             let authority = "127.0.0.1:\(port)"
             let body = ByteBuffer(bytes: (0..<10_000_000).map { UInt8(truncatingIfNeeded: $0 &* 2_654_435_761 >> 7) })
             let put = HTTPRequest(method: .put, scheme: "https", authority: authority, path: "/file")
@@ -30,13 +29,12 @@ struct HTTP2Tests {
             }
             let other = HTTPRequest(method: .put, scheme: "https", authority: authority, path: "/streamed")
             #expect(try await client.execute(other, body: .stream(parts)).status.code == 201)
-            try await withThrowingTaskGroup(of: Bool.self) { group in
-                for path in ["/file", "/streamed", "/file", "/streamed"] {
-                    let get = HTTPRequest(method: .get, scheme: "https", authority: authority, path: path)
-                    group.addTask { try await client.execute(get).body.collect(upTo: 20_000_000) == body }
-                }
-                for try await isIntact in group { #expect(isIntact) }
+            let bodies = try await allAtOnce(4) { index in
+                let path = index % 2 == 0 ? "/file" : "/streamed"
+                let get = HTTPRequest(method: .get, scheme: "https", authority: authority, path: path)
+                return try await client.execute(get).body.collect(upTo: 20_000_000)
             }
+            #expect(bodies.allSatisfy { $0 == body })
             let get = HTTPRequest(method: .get, scheme: "https", authority: authority, path: "/file")
             var count = 0
             for try await part in try await client.execute(get).body {
@@ -51,9 +49,8 @@ struct HTTP2Tests {
 
     @Test("An HTTP/2 connection that rests for longer than keep-alive is closed, and the next load opens another")
     func restingConnection() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let client = try Fixture.client(servers) { $0.keepAlive = .milliseconds(300) }
-        let server = try servers.server("http2")
+        let client = try Fixture.client { $0.keepAlive = .milliseconds(300) }
+        let server = try Fixture.server("http2")
         let get = HTTPRequest(method: .get, scheme: "https", authority: "\(server.host):\(server.port)", path: "/")
         for _ in 0..<2 {
             for _ in 0..<3 {
@@ -62,23 +59,20 @@ struct HTTP2Tests {
                 _ = try await response.body.collect(upTo: 1000)
             }
             #expect(client.openConnections == 1)
-            let deadline = ContinuousClock.now + .seconds(10)
-            while client.openConnections > 0, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(20))
-            }
-            #expect(client.openConnections == 0)
+            try await eventually("nothing stays open") { client.openConnections == 0 }
         }
         await client.shutDown()
     }
 
     /// nginx with HTTP/2, which takes files by PUT and gives them back.
-    private static func withServer(_ servers: LoopbackServers, _ body: (Int) async throws -> Void) async throws {
+    private static func withServer(_ body: (Int) async throws -> Void) async throws {
+        let certificates = try Fixture.servers.folder
         let nginx = try await NginxServer { port, folder in
             """
             client_max_body_size 20m;
             server {
                 listen 127.0.0.1:\(port) ssl http2;
-                ssl_certificate \(servers.folder)/ip.pem; ssl_certificate_key \(servers.folder)/rsa2048.key;
+                ssl_certificate \(certificates)/ip.pem; ssl_certificate_key \(certificates)/rsa2048.key;
                 root \(folder)/root; dav_methods PUT;
             }
             """

@@ -225,11 +225,7 @@ struct HostileAnswerTests {
                 #expect(found == answer.outcome, "\(answer): \(report.because)")
                 #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(8), "\(answer)")
                 await client.shutDown(grace: .zero)
-                let deadline = ContinuousClock.now + .seconds(5)
-                while client.openConnections > 0, ContinuousClock.now < deadline {
-                    try await Task.sleep(for: .milliseconds(5))
-                }
-                #expect(client.openConnections == 0, "\(answer)")
+                try await eventually("\(answer): nothing stays open") { client.openConnections == 0 }
             }
         }
         #expect(MisbehaviourTests.residentKilobytes() - before < 256_000)
@@ -238,7 +234,7 @@ struct HostileAnswerTests {
     @Test("The same answers through the proxy: a right answer, a refusal or an end, in time, and the proxy goes on")
     func proxy() async throws {
         let before = MisbehaviourTests.residentKilobytes()
-        try await PlainProxy.with {
+        try await RunningProxy.plain {
             $0.idleTimeout = .milliseconds(800)
             $0.exchangeTimeout = .seconds(3)
             $0.answerTimeout = .seconds(2)

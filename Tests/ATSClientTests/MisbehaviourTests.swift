@@ -64,16 +64,10 @@ struct MisbehaviourTests {
             let request = HTTPRequest(
                 method: .get, scheme: "http", authority: "127.0.0.1:\(server.port)", path: "/silent")
             let task = Task { try await client.execute(request) }
-            let deadline = ContinuousClock.now + .seconds(5)
-            while server.requests.withLockedValue({ $0 }) == 0, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(5))
-            }
+            try await eventually("it is asked") { server.requests.withLockedValue { $0 } > 0 }
             task.cancel()
             await #expect(throws: CancellationError.self) { _ = try await task.value }
-            while client.openConnections > 0, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(5))
-            }
-            #expect(client.openConnections == 0)
+            try await eventually("nothing stays open") { client.openConnections == 0 }
         }
     }
 
@@ -157,10 +151,9 @@ struct MisbehaviourTests {
         }
     )
     func leaks(_ traffic: Traffic) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let secureURL = try servers.server("modern").url
+        let secureURL = try Fixture.server("modern").url
         try await PlainServer.with { server in
-            let client = try Fixture.client(servers) {
+            let client = try Fixture.client {
                 $0.connectionsPerHost = 64
                 $0.idleTimeout = .seconds(20)
                 $0.totalTimeout = .seconds(40)
@@ -180,11 +173,7 @@ struct MisbehaviourTests {
             await client.shutDown()
             #expect(client.openConnections == 0)
             // The plain server is in this process: it closes its sides when it sees that the client has.
-            let deadline = ContinuousClock.now + .seconds(20)
-            while Self.descriptors() > before.descriptors, ContinuousClock.now < deadline {
-                try await Task.sleep(for: .milliseconds(5))
-            }
-            #expect(Self.descriptors() <= before.descriptors)
+            try await eventually("no descriptor stays open") { Self.descriptors() <= before.descriptors }
         }
     }
 

@@ -59,17 +59,16 @@ struct PinTests {
 
     @Test(arguments: rows)
     func pins(_ row: Row) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let url = try servers.server("modern").url
-        let open = try Fixture.client(servers)
+        let url = try Fixture.server("modern").url
+        let open = try Fixture.client()
         let chain = try #require(await open.load(url).connection).chain
         await open.shutDown(grace: .zero)
         let json = row.pins
             .replacing("LEAF\"", with: Data(chain.judged[0].publicKey.sha256).base64EncodedString() + "\"")
             .replacing("CA\"", with: Data(chain.judged[1].publicKey.sha256).base64EncodedString() + "\"")
             .replacing("WRONG", with: Data(repeating: 7, count: 32).base64EncodedString())
-        let port = try servers.server("modern").port
-        let client = try Fixture.client(servers, "{\"NSPinnedDomains\":{\(json)}}") {
+        let port = try Fixture.server("modern").port
+        let client = try Fixture.client("{\"NSPinnedDomains\":{\(json)}}") {
             $0.addressOverrides.append(AddressOverride(host: "api.example.com.", port: port, address: "127.0.0.1"))
         }
         let report = await client.load("https://\(row.host):\(port)/")

@@ -6,6 +6,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import TestSupport
 
 /// A small HTTP server on loopback that behaves, or misbehaves, as the path says.
 struct PlainServer: Sendable {
@@ -185,34 +186,13 @@ enum RawConnection {
 
 /// Programs of the system that tests use.
 enum Programs {
-    struct Result: Sendable {
-        let status: Int32
-        let output: String
-        let error: String
-    }
-
     static func has(_ name: String) -> Bool {
         ProcessInfo.processInfo.environment["PATH", default: ""].split(separator: ":")
             .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
     }
 
     /// Runs a program to its end without holding a thread of the tests.
-    static func run(_ name: String, _ arguments: [String]) async throws -> Result {
-        try await NIOThreadPool.singleton.runIfActive {
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-            process.arguments = [name] + arguments
-            let (output, error) = (Pipe(), Pipe())
-            process.standardInput = FileHandle.nullDevice
-            process.standardOutput = output
-            process.standardError = error
-            try process.run()
-            let text = output.fileHandleForReading.readDataToEndOfFile()
-            let complaint = error.fileHandleForReading.readDataToEndOfFile()
-            process.waitUntilExit()
-            return Result(
-                status: process.terminationStatus, output: String(decoding: text, as: UTF8.self),
-                error: String(decoding: complaint, as: UTF8.self))
-        }
+    static func run(_ name: String, _ arguments: [String]) async throws -> ProgramRun {
+        try await onThread { try ProgramRun(URL(fileURLWithPath: "/usr/bin/env"), [name] + arguments) }
     }
 }

@@ -159,15 +159,14 @@ struct PrivateRedirectTests {
     func remoteProxy(allowsPrivate: Bool) async throws {
         let log = CountingUpstream.Log([])
         try await RawServer.with({ CountingUpstream(log) }) { inside in
-            try await PlainProxy.with({
+            try await RunningProxy.plain({
                 ($0.listenAddress, $0.credentials, $0.allowsPrivate) = ("0.0.0.0", ["a:b"], allowsPrivate)
             }) { running in
                 for request in [
                     "GET http://127.0.0.1:\(inside.port)/ HTTP/1.1", "CONNECT 127.0.0.1:\(inside.port) HTTP/1.1",
                 ] {
-                    let answer = try await RawConnection.exchange(
-                        port: running.port,
-                        send: "\(request)\r\nHost: up\r\nConnection: close\r\nProxy-Authorization: Basic YTpi\r\n\r\n")
+                    let answer = try await running.exchange(
+                        "\(request)\r\nHost: up\r\nConnection: close\r\nProxy-Authorization: Basic YTpi\r\n\r\n")
                     #expect(answer.hasPrefix("HTTP/1.1 403"), "\(answer)")
                     #expect(answer.contains("ats.proxy.forbidden-address"), "\(answer)")
                 }

@@ -101,7 +101,7 @@ struct ProxyDeadlineTests {
     private static func ends(_ client: Client) async throws {
         let held = try HeldPort(isListening: true)
         try await RawServer.with({ Upstream() }) { server in
-            try await PlainProxy.with({ Self.setUp(&$0, client) }) { running in
+            try await RunningProxy.plain({ Self.setUp(&$0, client) }) { running in
                 let text = client.send.replacingOccurrences("UP", "http://127.0.0.1:\(server.port)")
                     .replacingOccurrences("HELD", "127.0.0.1:\(held.port)")
                 let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -115,10 +115,7 @@ struct ProxyDeadlineTests {
                         channel.writeAndFlush(ByteBuffer(string: client.drip), promise: nil)
                     }
                 }
-                let start = ContinuousClock.now
-                while running.proxy.openConnections == 0, ContinuousClock.now - start < .seconds(2) {
-                    try await Task.sleep(for: .milliseconds(1))
-                }
+                try? await eventually("it is there", within: .seconds(2)) { running.proxy.openConnections > 0 }
                 #expect(await running.becomesEmpty(within: .seconds(60)), "\(client) is still there")
                 channel.close(promise: nil)
             }
@@ -142,17 +139,16 @@ struct ProxyDeadlineTests {
         "A tunnel ends by its rest, its handshake and its age", .enabled(if: LoopbackServers.isAvailable),
         arguments: ["", "\u{16}", "drip"])
     func tunnels(first: String) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let server = try servers.server("modern")
+        let server = try Fixture.server("modern")
         let override = try AddressOverride(server.resolve)
-        try await PlainProxy.with(trust: try Fixture.trust(servers)) {
+        try await RunningProxy.plain(trust: try Fixture.trust()) {
             $0.addressOverrides = [override]
             $0.idleTimeout = first.isEmpty ? Self.short : .seconds(3600)
             $0.decisionTimeout = first == "\u{16}" ? .seconds(2) : .seconds(3600)
             $0.connectionLifetime = first == "drip" ? .seconds(2) : .seconds(3600)
         } body: { running in
-            let answer = try await RawConnection.exchange(
-                port: running.port, send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\n",
+            let answer = try await running.exchange(
+                "CONNECT \(server.host):\(server.port) HTTP/1.1\r\n\r\n",
                 after: ("established\r\n\r\n", first == "drip" ? "\u{16}" : first))
             #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
             #expect(await running.becomesEmpty(within: .seconds(60)))

@@ -57,7 +57,7 @@ struct ProxyFramingTests {
         #expect(Self.shapes.count == 112)
         let log = CountingUpstream.Log([])
         try await RawServer.with({ CountingUpstream(log) }) { server in
-            try await PlainProxy.with { running in
+            try await RunningProxy.plain { running in
                 let base = "http://127.0.0.1:\(server.port)"
                 for (index, shape) in Self.shapes.enumerated() {
                     log.withLockedValue { $0 = [] }
@@ -67,15 +67,14 @@ struct ProxyFramingTests {
                         text += "GET \(base)/second-\(index) HTTP/1.1\r\nHost: up\r\nConnection: close\r\n\r\n"
                         expected.append("GET /second-\(index) 0")
                     }
-                    let answer = try await RawConnection.exchange(port: running.port, send: text)
+                    let answer = try await running.exchange(text)
                     let isShown = answer.contains("answer to \(shape.method) /shape-\(index)")
                     #expect(isShown == (shape.method != "HEAD"), "\(shape): \(answer)")
                     #expect(answer.hasPrefix("HTTP/1.1 200 OK"), "\(shape): \(answer)")
                     #expect(
                         answer.hasSuffix("answer to GET /second-\(index)") == shape.keepsAlive, "\(shape): \(answer)")
-                    let victim = try await RawConnection.exchange(
-                        port: running.port,
-                        send: "GET \(base)/victim-\(index) HTTP/1.1\r\nHost: up\r\nConnection: close\r\n\r\n")
+                    let victim = try await running.exchange(
+                        "GET \(base)/victim-\(index) HTTP/1.1\r\nHost: up\r\nConnection: close\r\n\r\n")
                     expected.append("GET /victim-\(index) 0")
                     #expect(victim.hasSuffix("\r\n\r\nanswer to GET /victim-\(index)"), "\(shape): \(victim)")
                     #expect(log.withLockedValue { $0 } == expected, "\(shape)")
@@ -89,10 +88,9 @@ struct ProxyFramingTests {
     private static func expectRefusal(of text: String) async throws {
         let log = CountingUpstream.Log([])
         try await RawServer.with({ CountingUpstream(log) }) { server in
-            try await PlainProxy.with { running in
+            try await RunningProxy.plain { running in
                 let url = "http://127.0.0.1:\(server.port)/"
-                let answer = try await RawConnection.exchange(
-                    port: running.port, send: text.replacingOccurrences(of: "URL", with: url))
+                let answer = try await running.exchange(text.replacingOccurrences(of: "URL", with: url))
                 #expect(answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
                 #expect(answer.lowercased().contains("connection: close"), "\(answer)")
                 #expect(log.withLockedValue { $0 }.isEmpty)
@@ -132,7 +130,7 @@ struct ProxyFramingTests {
     func headWithoutLength() async throws {
         let answers = ScriptedServer.Script([.text("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")])
         try await RawServer.with({ ScriptedServer(answers) }) { server in
-            try await PlainProxy.with { running in
+            try await RunningProxy.plain { running in
                 let url = "http://127.0.0.1:\(server.port)/"
                 let answer = try await RawConnection.exchange(
                     port: running.port,
@@ -147,10 +145,9 @@ struct ProxyFramingTests {
 
     @Test("A refusal of a HEAD has no body")
     func refusedHead() async throws {
-        try await PlainProxy.with { running in
-            let answer = try await RawConnection.exchange(
-                port: running.port,
-                send: "HEAD / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        try await RunningProxy.plain { running in
+            let answer = try await running.exchange(
+                "HEAD / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             let parts = answer.components(separatedBy: "\r\n\r\n")
             #expect(parts.count == 3 && parts[1].hasPrefix("HTTP/1.1 400 "), "\(answer)")
         }
@@ -162,10 +159,9 @@ struct ProxyFramingTests {
             .text("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
         ])
         try await RawServer.with({ ScriptedServer(answers) }) { server in
-            try await PlainProxy.with { running in
-                let answer = try await RawConnection.exchange(
-                    port: running.port,
-                    send: "GET http://127.0.0.1:\(server.port)/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            try await RunningProxy.plain { running in
+                let answer = try await running.exchange(
+                    "GET http://127.0.0.1:\(server.port)/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
                 #expect(answer.hasSuffix("\r\n\r\nhello"), "\(answer)")
                 #expect(!answer.lowercased().contains("chunked"), "\(answer)")
             }
@@ -183,10 +179,10 @@ struct ProxyFramingTests {
     func afterTheLast(rest: String, isRefused: Bool) async throws {
         let log = CountingUpstream.Log([])
         try await RawServer.with({ CountingUpstream(log) }) { server in
-            try await PlainProxy.with { running in
+            try await RunningProxy.plain { running in
                 let url = "http://127.0.0.1:\(server.port)"
                 let text = "GET URL/a HTTP/1.1\r\nHost: up\r\n\(rest)".replacingOccurrences(of: "URL", with: url)
-                let answer = try await RawConnection.exchange(port: running.port, send: text)
+                let answer = try await running.exchange(text)
                 #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"), "\(answer)")
                 #expect(answer.contains("answer to GET /a"), "\(answer)")
                 #expect(answer.contains("answer to GET /aHTTP/1.1 400 ") == isRefused, "\(answer)")
@@ -203,11 +199,11 @@ struct ProxyFramingTests {
             .text("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\(field)\r\n\r\n")
         ])
         try await RawServer.with({ ScriptedServer(answers) }) { server in
-            try await PlainProxy.with { running in
+            try await RunningProxy.plain { running in
                 let url = "http://127.0.0.1:\(server.port)/"
                 for _ in 0..<2 {
-                    let answer = try await RawConnection.exchange(
-                        port: running.port, send: "GET \(url) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                    let answer = try await running.exchange(
+                        "GET \(url) HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                     #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"), "\(answer)")
                 }
             }
@@ -236,7 +232,7 @@ struct ProxyFramingTests {
         let log = CountingUpstream.Log([])
         let heads = NIOLockedValueBox("")
         try await RawServer.with({ CountingUpstream(log) { text in heads.withLockedValue { $0 += text } } }) { server in
-            try await PlainProxy.with { running in
+            try await RunningProxy.plain { running in
                 let answer = try await RawConnection.exchange(
                     port: running.port,
                     send:
@@ -322,11 +318,10 @@ struct ProxyFramingTests {
 
     @Test("The proxy speaks no HTTP/2: its preface is answered with 400 and the end of the connection")
     func prefaceOfHTTP2() async throws {
-        try await PlainProxy.with { running in
+        try await RunningProxy.plain { running in
             let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
             for more in ["", String(repeating: "\0\0\0\u{4}\0\0\0\0\0", count: 20_000)] {
-                let answer = try await RawConnection.exchange(
-                    port: running.port, send: preface + more, limit: .seconds(20), keeps: 10_000)
+                let answer = try await running.exchange(preface + more, limit: .seconds(20), keeps: 10_000)
                 #expect(answer.isEmpty && !more.isEmpty || answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
             }
             #expect(await running.becomesEmpty(within: .seconds(60)))

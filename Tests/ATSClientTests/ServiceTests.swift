@@ -24,10 +24,7 @@ struct ServiceTests {
                 // One connection is kept and idle, one is busy when the shutdown comes.
                 #expect(await client.load(server.url + "/bytes/10").body.count == 10)
                 async let slow = client.load(server.url + "/slow")
-                let deadline = ContinuousClock.now + .seconds(5)
-                while server.requests.withLockedValue({ $0 }) < 2, ContinuousClock.now < deadline {
-                    try await Task.sleep(for: .milliseconds(5))
-                }
+                try await eventually("both are asked") { server.requests.withLockedValue { $0 } >= 2 }
                 let start = ContinuousClock.now
                 await group.triggerGracefulShutdown()
                 try await tasks.waitForAll()

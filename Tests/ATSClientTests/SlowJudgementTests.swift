@@ -27,38 +27,32 @@ struct SlowJudgementTests {
 
     @Test("While twelve judgements hold their threads, an honest tunnel is opened and a plain request is answered")
     func hostileServers() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let honest = try servers.server("modern")
-        let hostile = try servers.server("missing-intermediate-aia")
+        let honest = try Fixture.server("modern")
+        let hostile = try Fixture.server("missing-intermediate-aia")
         let fetcher = HoldingFetcher(running: NIOLockedValueBox(0), isReleased: NIOLockedValueBox(false))
         let names = (0..<12).map { "h\($0).example.com" }
         let overrides =
             try [AddressOverride(honest.resolve)] + names.map { try AddressOverride("\($0):\(hostile.port):127.0.0.1") }
         let log = CountingUpstream.Log([])
         try await RawServer.with({ CountingUpstream(log) }) { plain in
-            try await PlainProxy.with(fetcher: fetcher, trust: try Fixture.trust(servers)) {
+            try await RunningProxy.plain(fetcher: fetcher, trust: try Fixture.trust()) {
                 $0.addressOverrides = overrides
             } body: { running in
                 let slow = names.map { name in
                     Task {
-                        try await RawConnection.exchange(
-                            port: running.port, send: "CONNECT \(name):\(hostile.port) HTTP/1.1\r\n\r\n",
+                        try await running.exchange(
+                            "CONNECT \(name):\(hostile.port) HTTP/1.1\r\n\r\n",
                             limit: .seconds(20))
                     }
                 }
-                let deadline = ContinuousClock.now + .seconds(10)
-                while fetcher.running.withLockedValue({ $0 }) < 12, ContinuousClock.now < deadline {
-                    try await Task.sleep(for: .milliseconds(5))
-                }
-                #expect(fetcher.running.withLockedValue { $0 } == 12)
+                try await eventually("all are fetched for") { fetcher.running.withLockedValue { $0 } == 12 }
                 let start = ContinuousClock.now
-                let tunnel = try await RawConnection.exchange(
-                    port: running.port, send: "CONNECT \(honest.host):\(honest.port) HTTP/1.1\r\n\r\n",
+                let tunnel = try await running.exchange(
+                    "CONNECT \(honest.host):\(honest.port) HTTP/1.1\r\n\r\n",
                     after: ("established\r\n\r\n", "no TLS"))
                 #expect(tunnel.hasPrefix("HTTP/1.1 200 "), "\(tunnel)")
-                let answer = try await RawConnection.exchange(
-                    port: running.port,
-                    send: "GET http://127.0.0.1:\(plain.port)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                let answer = try await running.exchange(
+                    "GET http://127.0.0.1:\(plain.port)/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 #expect(answer.hasSuffix("answer to GET /"), "\(answer)")
                 #expect(Measuring.isOff || ContinuousClock.now - start < .seconds(5))
                 fetcher.isReleased.withLockedValue { $0 = true }

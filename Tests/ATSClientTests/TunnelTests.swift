@@ -12,17 +12,19 @@ import Vocabulary
 struct TunnelTests {
     @Test("10 MB both ways, keep-alive, urllib and a WebSocket through CONNECT")
     func intact() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers) { running in
+        try await RunningProxy.with { running in
             let script = LoopbackServers.repository + "/Tests/Vectors/tunnel/tunnel_check.py"
             let result = try await Programs.run(
-                "timeout", ["60", "python3", script, String(running.port), servers.folder, servers.authority])
+                "timeout",
+                [
+                    "60", "python3", script, String(running.port), Fixture.servers.folder, Fixture.servers.authority,
+                ])
             let lines = result.output.split(separator: "\n").map(String.init)
             let all = [
                 "10 MB down", "10 MB up", "kept alive", "urllib", "curl 10 MB down", "curl 10 MB up", "curl kept alive",
                 "websocket",
             ]
-            #expect(lines == all, "\(result.error)")
+            #expect(lines == all, "\(result.errors)")
         }
     }
 
@@ -30,9 +32,8 @@ struct TunnelTests {
         "2,000 tunnels leave descriptors and memory as they were",
         .enabled(if: LongForm.isAsked))
     func manyTunnels() async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let server = try servers.server("modern")
-        try await RunningProxy.with(servers) { running in
+        let server = try Fixture.server("modern")
+        try await RunningProxy.with { running in
             @Sendable func open(_ count: Int) async {
                 await withTaskGroup(of: String.self) { group in
                     for index in 0..<count {
@@ -64,9 +65,8 @@ struct TunnelTests {
         ]
     )
     func serverName(options: [String], isLetThrough: Bool) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        let server = try servers.server("modern")
-        try await RunningProxy.with(servers) { running in
+        let server = try Fixture.server("modern")
+        try await RunningProxy.with { running in
             let arguments =
                 [
                     "20", "openssl", "s_client", "-proxy", "127.0.0.1:\(running.port)", "-connect",
@@ -93,9 +93,8 @@ struct TunnelTests {
         ]
     )
     func refused(kind: String, status: String, code: String) async throws {
-        let servers = try #require(LoopbackServers.shared)
-        try await RunningProxy.with(servers) { running in
-            let server = try servers.server(kind)
+        try await RunningProxy.with { running in
+            let server = try Fixture.server(kind)
             let proxy = "http://127.0.0.1:\(running.port)"
             let script =
                 "import sys,urllib.request as u\n"
@@ -104,9 +103,9 @@ struct TunnelTests {
             let python = try await Programs.run("python3", ["-c", script, proxy, server.url])
             #expect(python.output.contains("\(status) ") && python.output.contains(code), "\(python)")
             let curl = try await Programs.run("curl", ["-sv", "-m", "20", "-x", proxy, server.url])
-            #expect(curl.status == 56 && curl.error.contains(code), "\(curl)")
-            let plain = try await RawConnection.exchange(
-                port: running.port, send: "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nConnection: close\r\n\r\n")
+            #expect(curl.status == 56 && curl.errors.contains(code), "\(curl)")
+            let plain = try await running.exchange(
+                "CONNECT \(server.host):\(server.port) HTTP/1.1\r\nConnection: close\r\n\r\n")
             let body = plain.components(separatedBy: "\r\n\r\n").last ?? ""
             #expect(plain.hasPrefix("HTTP/1.1 \(status) ") && body.contains(code), "\(plain)")
         }

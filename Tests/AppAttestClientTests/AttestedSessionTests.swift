@@ -15,11 +15,10 @@ import Testing
 /// thrown away that was good, and there is at most one attestation for each key.
 @Suite struct AttestedSessionTests {
     @Test func aThousandCallsAtOnceShareOneAttestationAndOneToken() async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { site in
             let session = site.launch()
             // Half of them want the key itself, half a token.
-            let tokens = try await inParallel(1_000) { number in
+            let tokens = try await allAtOnce(1_000) { number in
                 if number % 2 == 0 { try await session.attestedKey() }
                 return try await session.token()
             }
@@ -33,10 +32,9 @@ import Testing
 
     @Test func manySignedRequestsAtOnceAreAllAccepted() async throws {
         let count = LongForm.isAsked ? 1_000 : 100
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { site in
             let session = site.launch()
-            let answers = try await inParallel(count) { try await session.sendSigned(try Site.order($0)) }
+            let answers = try await allAtOnce(count) { try await session.sendSigned(try Site.order($0)) }
             #expect(answers.allSatisfy { $0.status == 200 })
             // Each counter once: no assertion was lost or overtaken.
             #expect(Set(answers.compactMap { $0["counter"]?.number }) == Set((1...count).map(Double.init)))
@@ -46,8 +44,7 @@ import Testing
     }
 
     @Test func aLaunchAfterwardsUsesTheKeyThatIsThere() async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { site in
             let first = try await site.launch().attestedKey()
             let second = site.launch()
             #expect(try await second.attestedKey() == first)
@@ -57,8 +54,7 @@ import Testing
     }
 
     @Test func eachUserAndEnvironmentHasAKeyOfItsOwn() async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { site in
             let sessions = AttestedSessions { user in site.launch { $0.scope.user = user } }
             var keys: Set<String> = []
             for user in [nil, "anna", "bert", "anna"] {
@@ -73,8 +69,7 @@ import Testing
     }
 
     @Test func aKeyThatTheServiceBindsToAUser() async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { (site) async throws in
             let network = site.network
             let session = site.launch { configuration in
                 configuration.scope.user = "anna"
@@ -92,8 +87,7 @@ import Testing
 
     @Test(arguments: [ChallengeBinding.challenge, .raw, .clientData])
     func attestsByEachBinding(_ binding: ChallengeBinding) async throws {
-        try await ServiceProcess.with(app: #", "binding": "\#(binding.rawValue)""#) { service in
-            let site = try await Site(service.base)
+        try await Site.with(app: #", "binding": "\#(binding.rawValue)""#) { (site) async throws in
             #expect(try await site.launch { $0.binding = binding }.sendSigned(try Site.order()).status == 200)
         }
     }
@@ -101,13 +95,12 @@ import Testing
     // MARK: What happens to devices
 
     @Test func aReinstalledAppMakesOneNewKey() async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { site in
             let old = try await site.launch().attestedKey()
             await site.phone.device.reinstall(ServiceProcess.app)
             // The Keychain's item has outlived the key.
             let session = site.launch()
-            let answers = try await inParallel(20) { try await session.sendSigned(try Site.order($0)) }
+            let answers = try await allAtOnce(20) { try await session.sendSigned(try Site.order($0)) }
             #expect(answers.allSatisfy { $0.status == 200 })
             #expect(site.phone.calls.certified.count == 2)
             #expect(try await session.attestedKey() != old)
@@ -115,8 +108,7 @@ import Testing
     }
 
     @Test func aRestoredBackupMakesOneNewKeyAndLeavesTheOldPhoneAlone() async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { site in
             let oldPhone = site.phone.device
             let old = try await site.launch().attestedKey()
             await site.phone.restoreBackup()
@@ -205,8 +197,7 @@ import Testing
     }
 
     @Test func aCallerThatCannotAttestGetsATokenThatSaysSo() async throws {
-        try await ServiceProcess.with(app: #", "untrusted": "allow""#) { service in
-            let site = try await Site(service.base, clock: ManualClock(error: 0))
+        try await Site.with(app: #", "untrusted": "allow""#, clock: ManualClock(error: 0)) { site in
             let session = site.launch { $0.process = .otherExtension }
             let token = try await session.token()
             #expect(!token.isAttested)
@@ -253,7 +244,7 @@ import Testing
             let site = try await Site(service.base, clock: nil)
             let session = site.launch { $0.patience = .seconds(120) }
             service.kill()
-            async let tokens = inParallel(50) { _ in try await session.token() }
+            async let tokens = allAtOnce(50) { _ in try await session.token() }
             while site.network.sent.isEmpty { try await Task.sleep(for: .milliseconds(10)) }
             try await service.start()
             #expect(try await Set(tokens).count == 1)
@@ -263,8 +254,7 @@ import Testing
     }
 
     @Test func anAnswerThatIsLostCostsNoKey() async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { (site) async throws in
             site.network.fail("/attestations", .lost, .answerLost, .answerLost)
             site.network.fail("/challenges", .lost, .answerLost)
             site.network.fail("/tokens", .answerLost, .lost, .answerLost)
@@ -276,8 +266,7 @@ import Testing
     }
 
     @Test func aLaunchInTheMiddleSendsWhatAppleCertified() async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { (site) async throws in
             site.network.fail("/attestations", .lost, .lost, .lost, .lost, .lost, .lost, .lost, .lost)
             await #expect(throws: SessionError.self) { try await site.launch().attestedKey() }
             #expect(site.phone.calls.certified.count == 1)
@@ -288,8 +277,7 @@ import Testing
     }
 
     @Test func aCounterThatWasSpentMeansAnotherProof() async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { (site) async throws in
             let session = site.launch()
             site.network.fail("/tokens", .twice)
             #expect(try await site.network.authorization(try await session.token()) == 204)
@@ -302,12 +290,11 @@ import Testing
     }
 
     @Test func aRevokedKeyIsReplacedOnce() async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { site in
             let session = site.launch()
             let key = try await session.attestedKey()
             try await site.revoke(key)
-            let answers = try await inParallel(20) { try await session.sendSigned(try Site.order($0)) }
+            let answers = try await allAtOnce(20) { try await session.sendSigned(try Site.order($0)) }
             #expect(answers.allSatisfy { $0.status == 200 })
             #expect(site.network.codes == ["key.revoked"])
             #expect(site.phone.calls.certified.count == 2)
@@ -326,8 +313,7 @@ import Testing
     }
 
     @Test func aRefusalForGoodIsNotRepeated() async throws {
-        try await ServiceProcess.with(app: #", "environments": ["development"]"#) { service in
-            let site = try await Site(service.base)
+        try await Site.with(app: #", "environments": ["development"]"#) { site in
             let session = site.launch()
             for _ in 0..<5 {
                 let error = await #expect(throws: SessionError.self) { try await session.attestedKey() }
@@ -340,8 +326,7 @@ import Testing
 
     @Test(arguments: ["off", "monitor"]) func aServiceThatRefusesNothingIsNoObstacle(_ mode: String) async throws {
         let app = #", "mode": "\#(mode)", "environments": ["development"]"#
-        try await ServiceProcess.with(app: app) { service in
-            let site = try await Site(service.base)
+        try await Site.with(app: app) { (site) async throws in
             let session = site.launch()
             #expect(try await session.send(try Site.order()).status == 200)
             #expect(try await session.sendSigned(try Site.order()).status == 200)
@@ -350,22 +335,11 @@ import Testing
     }
 
     @Test func theRampDecidesWhenToBegin() async throws {
-        try await ServiceProcess.with(app: #", "ramp": {"percent": 0}"#) { service in
-            let site = try await Site(service.base)
+        try await Site.with(app: #", "ramp": {"percent": 0}"#) { site in
             let session = site.launch { $0.installation = "4711 é" }
             let error = await #expect(throws: SessionError.self) { try await session.attestedKey() }
             #expect(error?.kind == .unavailable && error?.code == "ramp")
             #expect(site.phone.calls.generated.isEmpty)
         }
-    }
-}
-
-/// Runs a body many times at once.
-func inParallel<Value: Sendable>(
-    _ count: Int, _ body: @escaping @Sendable (Int) async throws -> Value
-) async throws -> [Value] {
-    try await withThrowingTaskGroup(of: Value.self) { tasks in
-        for number in 0..<count { tasks.addTask { try await body(number) } }
-        return try await tasks.reduce(into: []) { $0.append($1) }
     }
 }

@@ -4,6 +4,7 @@
 import AppAttestClient
 import DeviceSimulator
 import Foundation
+import TestSupport
 import Testing
 
 #if canImport(FoundationNetworking)
@@ -12,8 +13,7 @@ import Testing
 
 /// `docs/dcerror.md` and what a session does are one table.
 @Suite struct DeviceFailureTests {
-    private static let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("docs/dcerror.md")
+    private static let page = BuiltProgram.repository.appendingPathComponent("docs/dcerror.md")
 
     @Test func thePageIsTheTable() throws {
         let lines = try String(contentsOf: Self.page, encoding: .utf8).split(separator: "\n").map(String.init)
@@ -42,7 +42,7 @@ import Testing
             let site = try await Site(service.base, clock: clock)
             site.phone.fail(.attest, failure, failure, failure, failure)
             let session = site.launch()
-            let keys = try await inParallel(100) { _ in try await session.attestedKey() }
+            let keys = try await allAtOnce(100) { _ in try await session.attestedKey() }
             #expect(Set(keys).count == 1 && site.phone.calls.generated.count == 1)
             #expect(site.phone.calls.attested.count == 5 && Set(site.phone.calls.attested).count == 1)
             #expect(clock.slept == [1, 2, 4, 8].map(Duration.seconds))
@@ -75,8 +75,7 @@ import Testing
     }
 
     @Test(arguments: rows(.newKeyOnce)) func aNewKeyOnce(_ failure: DeviceFailure) async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { (site) async throws in
             site.phone.fail(.attest, failure)
             #expect(try await site.launch().sendSigned(try Site.order()).status == 200)
             #expect(site.phone.calls.generated.count == 2 && site.phone.calls.certified.count == 1)
@@ -105,8 +104,7 @@ import Testing
 
     @Test(arguments: rows(.newKeyOnce)) func aKeyThatCannotBeMadeIsTriedOnceMore(_ failure: DeviceFailure) async throws
     {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { (site) async throws in
             site.phone.fail(.generate, failure)
             #expect(try await site.launch().sendSigned(try Site.order()).status == 200)
             site.phone.fail(.generate, failure, failure)
@@ -117,8 +115,7 @@ import Testing
     }
 
     @Test(arguments: rows(.goOnWithout)) func aSignalAndOnWithout(_ failure: DeviceFailure) async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { site in
             site.phone.fail(.generate, failure)
             let session = site.launch()
             await #expect(throws: SessionError(.unsupported, failure.name)) { try await session.attestedKey() }
@@ -127,20 +124,19 @@ import Testing
             #expect(try await session.sign(request) == request)
             #expect(try await session.authorize(request) == request)
             #expect(try await session.sendSigned(request)["signed"] != nil)
-            try await waitUntil { site.network.count("/signals") == 1 }
+            try await eventually("it is told") { site.network.count("/signals") == 1 }
             #expect(site.network.sent.first { $0.path.hasSuffix("/signals") }?.status == 202)
         }
     }
 
     @Test func aDeviceWithoutAppAttestSendsOneSignal() async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base, phone: await SimulatedPhone(isSupported: false))
+        try await Site.with(phone: await SimulatedPhone(isSupported: false)) { site in
             let session = site.launch()
             for _ in 0..<10 {
                 await #expect(throws: SessionError.self) { try await session.token() }
             }
             #expect(try await session.send(try Site.order()).status == 200)
-            try await waitUntil { site.network.count("/signals") == 1 }
+            try await eventually("it is told") { site.network.count("/signals") == 1 }
             // One for a token without a device, which this service gives to nobody: it is asked once.
             #expect(site.network.count("/challenges") == 1 && site.phone.calls.generated.isEmpty)
         }
@@ -150,8 +146,7 @@ import Testing
 
     @Test(arguments: rows(asserting: .sameKeyOnceThenNewKey))
     func theSameKeyOnceMoreThenANewOne(_ failure: DeviceFailure) async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { site in
             let session = site.launch()
             let key = try await session.attestedKey()
             site.phone.fail(.assert, failure)
@@ -169,8 +164,7 @@ import Testing
     )
         async throws
     {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { site in
             let session = site.launch()
             _ = try await session.attestedKey()
             site.phone.fail(.assert, failure)
@@ -181,8 +175,7 @@ import Testing
 
     @Test(arguments: rows(asserting: .sameKeyLater) + rows(asserting: .goOnWithout))
     func aKeyThatCannotSignNowIsKept(_ failure: DeviceFailure) async throws {
-        try await ServiceProcess.with { service in
-            let site = try await Site(service.base)
+        try await Site.with { site in
             let key = try await site.launch().attestedKey()
             site.phone.fail(.assert, Array(repeating: failure, count: 100))
             await #expect(throws: SessionError.self) { try await site.launch().token() }
@@ -205,14 +198,5 @@ import Testing
             }
             #expect(site.phone.calls.generated.count == 3)
         }
-    }
-}
-
-/// Waits for a condition that somebody else brings about.
-func waitUntil(_ condition: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + .seconds(60)
-    while try await !condition() {
-        guard ContinuousClock.now < deadline else { throw Failure("waited in vain") }
-        try await Task.sleep(for: .milliseconds(10))
     }
 }

@@ -3,6 +3,7 @@
 
 import Crypto
 import Foundation
+import TestSupport
 import Testing
 
 @testable import AppAttestClient
@@ -111,7 +112,7 @@ import Testing
                 for await _ in gate.stream { break }
             }
         }
-        try await waitUntil { isIn.withLock { $0 } }
+        try await eventually("it is in") { isIn.withLock { $0 } }
         let second = Task { try await lane.run { wasRun.withLock { $0 = true } } }
         let third = Task { try await lane.run { 3 } }
         second.cancel()

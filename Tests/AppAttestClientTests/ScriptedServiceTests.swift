@@ -3,6 +3,7 @@
 
 import Crypto
 import Foundation
+import TestSupport
 import Testing
 
 @testable import AppAttestClient
@@ -140,9 +141,9 @@ private struct SlowTokens: HTTPTransport {
         #expect(try await session.token().value == "token-1")
         #expect(service.count("/tokens") == 1)
         clock.advance(.seconds(2))
-        let values = try await inParallel(100) { _ in try await session.token().value }
+        let values = try await allAtOnce(100) { _ in try await session.token().value }
         #expect(Set(values).isSubset(of: ["token-1", "token-2"]))
-        try await waitUntil { try await session.token().value == "token-2" }
+        try await eventually("it is the next one") { try await session.token().value == "token-2" }
         #expect(service.count("/tokens") == 2)
     }
 

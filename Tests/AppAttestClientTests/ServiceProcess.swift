@@ -22,25 +22,23 @@ final class ServiceProcess: Sendable {
     }()
 
     let base: String
-    private let folder: URL
-    private let running = Mutex<Process?>(nil)
+    private let folder: TemporaryDirectory
+    private let running = Mutex<ListeningProgram?>(nil)
 
     /// - Parameters:
     ///   - app: more members of the app's configuration.
     ///   - more: more members of the configuration.
     init(app: String = "", more: String = "") async throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("app-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        folder = try TemporaryDirectory()
         let port = try FreePort.take()
         base = "http://127.0.0.1:\(port)"
         func file(_ name: String, _ text: String) throws -> String {
-            let url = folder.appendingPathComponent(name)
-            try Data(text.utf8).write(to: url)
-            return url.path
+            try Data(text.utf8).write(to: folder.url.appendingPathComponent(name))
+            return folder.path(name)
         }
         let authority = ServiceProcess.authority
         let text = """
-            {"listen": "127.0.0.1:\(port)", "store": "sqlite:\(folder.path)/store.sqlite",
+            {"listen": "127.0.0.1:\(port)", "store": "sqlite:\(folder.path("store.sqlite"))",
              "serverTokenFile": "\(try file("server", ServiceProcess.serverToken))",
              "adminTokenFile": "\(try file("admin", ServiceProcess.adminToken))",
              "trustSimulator": {"attestationRoot": "\(try file("root.pem", authority.attestationRootPEM))",
@@ -56,40 +54,22 @@ final class ServiceProcess: Sendable {
     /// Runs a service while the body runs.
     static func with<Value>(app: String = "", _ body: (ServiceProcess) async throws -> Value) async throws -> Value {
         let service = try await ServiceProcess(app: app)
-        defer { service.remove() }
+        defer { service.kill() }
         return try await body(service)
     }
 
     /// Starts the program and waits until it listens.
     func start() async throws {
-        let process = Process()
-        process.executableURL = BuiltProgram.url
-        process.arguments = ["serve", "--config", folder.appendingPathComponent("sealward.json").path]
-        process.currentDirectoryURL = folder
-        process.standardOutput = FileHandle.nullDevice
-        let log = folder.appendingPathComponent("log")
-        _ = FileManager.default.createFile(atPath: log.path, contents: nil)
-        process.standardError = try FileHandle(forWritingTo: log)
-        try process.run()
-        running.withLock { $0 = process }
-        let deadline = ContinuousClock.now + .seconds(60)
-        while true {
-            let text = (try? String(contentsOf: log, encoding: .utf8)) ?? ""
-            if text.contains("listening on \(base)") { return }
-            guard process.isRunning, ContinuousClock.now < deadline else {
-                throw Failure("serve did not start: \(text)")
-            }
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        let program = try await ListeningProgram(["serve", "--config", folder.path("sealward.json")], in: folder)
+        running.withLock { $0 = program }
     }
 
     /// Ends the program without a word, as a power cut would.
     func kill() {
-        running.withLock { process in
-            guard let ended = process else { return }
-            Glibc.kill(ended.processIdentifier, SIGKILL)
-            ended.waitUntilExit()
-            process = nil
+        running.withLock { program in
+            program?.signal(SIGKILL)
+            _ = program?.stop()
+            program = nil
         }
     }
 
@@ -97,17 +77,12 @@ final class ServiceProcess: Sendable {
     func forgetEverything() async throws {
         kill()
         for name in ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"] {
-            try? FileManager.default.removeItem(at: folder.appendingPathComponent(name))
+            try? FileManager.default.removeItem(atPath: folder.path(name))
         }
         try await start()
     }
 
-    private func remove() {
-        kill()
-        try? FileManager.default.removeItem(at: folder)
-    }
-
-    deinit { remove() }
+    deinit { kill() }
 }
 
 struct Failure: Error, CustomStringConvertible {

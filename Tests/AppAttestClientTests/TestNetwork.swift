@@ -190,6 +190,16 @@ struct Site {
             service: url, scope: scope, hosts: ["backend.example", "api.example.com"])
     }
 
+    /// A phone with a service of its own while the body runs.
+    static func with(
+        app: String = "", phone: SimulatedPhone? = nil, clock: ManualClock? = ManualClock(),
+        _ body: (Site) async throws -> Void
+    ) async throws {
+        try await ServiceProcess.with(app: app) { service in
+            try await body(try await Site(service.base, phone: phone, clock: clock))
+        }
+    }
+
     /// A launch of the app.
     func launch(_ change: (inout AttestedSession.Configuration) -> Void = { _ in }) -> AttestedSession {
         var configuration = configuration

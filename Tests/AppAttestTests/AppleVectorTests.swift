@@ -4,6 +4,7 @@
 import AppAttest
 import Crypto
 import Foundation
+import TestSupport
 import Testing
 
 /// Real objects give the expected verdict at their time, and with anything else the right refusal.
@@ -83,7 +84,7 @@ import Testing
     @Test(arguments: AppleVector.attestations)
     func anotherRootIsRefused(_ vector: AppleVector) async throws {
         let pem = try String(
-            contentsOf: AppleVector.root.appending(path: "Tests/Vectors/appattest/Apple_Root_CA_G3.pem"),
+            contentsOf: BuiltProgram.repository.appending(path: "Tests/Vectors/appattest/Apple_Root_CA_G3.pem"),
             encoding: .utf8)
         #expect(try await verify(vector, roots: AttestationRoots(pem: pem)).code == "attest.chain.untrusted")
     }
@@ -151,7 +152,7 @@ import Testing
             ("Apple_App_Attestation_Root_CA", "1cb9823ba28ba6ad2d33a006941de2ae4f513ef1d4e831b9f7e0fa7b6242c932"),
             ("Apple_Root_CA_G3", "63343abfb89a6a03ebb57e9b3f5fa7be7c4f5c756f3017b3a8c488c3653e9179"),
         ] {
-            let file = AppleVector.root.appending(path: "Tests/Vectors/appattest/\(name).pem")
+            let file = BuiltProgram.repository.appending(path: "Tests/Vectors/appattest/\(name).pem")
             let pem = try String(contentsOf: file, encoding: .utf8)
             let body = pem.split(separator: "\n").filter { !$0.hasPrefix("-") }.joined()
             let der = try #require(Data(base64Encoded: body))

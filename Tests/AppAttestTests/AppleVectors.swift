@@ -59,15 +59,12 @@ struct AppleVector: Decodable, CustomTestStringConvertible, Sendable {
         return whole.addingTimeInterval(parts.count > 1 ? Double("0." + parts[1]) ?? 0 : 0)
     }
 
-    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-
     /// The folder of the objects that are not in this repository.
     static let folder = SharedVectors.appAttest
 
     /// Apple's published sample, which is in this repository, first; then the others where they are.
     static let all: [AppleVector] = {
-        let own = root.appending(path: "Tests/Vectors/appattest/apple-guide-2026-ios27.json")
+        let own = BuiltProgram.repository.appending(path: "Tests/Vectors/appattest/apple-guide-2026-ios27.json")
         let others = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
         return ([own] + others.filter { $0.pathExtension == "json" && $0.lastPathComponent != own.lastPathComponent })
             .sorted { $0.lastPathComponent < $1.lastPathComponent }

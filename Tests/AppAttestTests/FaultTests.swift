@@ -43,13 +43,9 @@ import Vocabulary
     @Test func verdictsDoNotDependOnMemory() async throws {
         let stage = try Stage()
         let verifier = try stage.verifier()
-        let keyId = try stage.attestationKey.keyId
-        let good = try stage.authority.attest(stage.request, at: stage.instant).object
         for fault in AttestationFault.allCases {
-            #expect(
-                await verifier.verify(good, keyId: keyId, clientDataHash: stage.hash, at: stage.instant).code == nil)
-            let object = try stage.authority.attest(stage.request, at: stage.instant, fault: fault).object
-            let verdict = await verifier.verify(object, keyId: keyId, clientDataHash: stage.hash, at: stage.instant)
+            #expect(try await stage.verdict(by: verifier).code == nil)
+            let verdict = try await stage.verdict(stage.object(fault: fault), by: verifier)
             #expect(verdict.code == fault.expectedCode, "\(fault): \(verdict)")
         }
     }
@@ -104,17 +100,14 @@ import Vocabulary
         let verifier = AttestationVerifier(
             apps: [other, try stage.identity], environments: [.production],
             roots: try AttestationRoots(pem: stage.authority.attestationRootPEM), receiptRoots: nil)
-        let object = try stage.authority.attest(stage.request, at: stage.instant).object
-        let verdict = await verifier.verify(
-            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
+        let verdict = try await stage.verdict(by: verifier)
         #expect(verdict.accepted?.app == (try stage.identity))
         #expect(verdict.accepted?.receiptVerdict == nil)
     }
 
     @Test func anAppClipIsItsApp() async throws {
         let stage = try Stage(app: SimulatedApp("ABCDE12345.com.example.app").clip)
-        let object = try stage.authority.attest(stage.request, at: stage.instant).object
-        #expect(try await stage.verdict(object).accepted?.app == (try stage.identity))
+        #expect(try await stage.verdict().accepted?.app == (try stage.identity))
     }
 
     @Test func policiesSayWhatAbsenceMeans() async throws {
@@ -126,9 +119,7 @@ import Vocabulary
         let beta = try Stage(
             app: SimulatedApp("ABCDE12345.com.example.app", bundleVersion: "42", distribution: .testFlight))
         let late = try Stage(app: SimulatedApp("ABCDE12345.com.example.app", bundleVersion: "43"))
-        func code(_ stage: Stage) async throws -> String? {
-            try await stage.verdict(try stage.authority.attest(stage.request, at: stage.instant).object, policy).code
-        }
+        func code(_ stage: Stage) async throws -> String? { try await stage.verdict(nil, policy).code }
         #expect(try await code(new) == nil)
         #expect(try await code(old) == "attest.policy.validation-category")
         #expect(try await code(beta) == "attest.policy.validation-category")
@@ -145,8 +136,7 @@ import Vocabulary
             (.iOS("18.5"), "attest.policy.access-control"),
         ] as [(SimulatedSystem, String?)] {
             let stage = try Stage(system)
-            let object = try stage.authority.attest(stage.request, at: stage.instant).object
-            #expect(try await stage.verdict(object, policy).code == code)
+            #expect(try await stage.verdict(nil, policy).code == code)
         }
     }
 
@@ -199,8 +189,8 @@ import Vocabulary
 
     @Test func unknownExtensionKeysAreKept() async throws {
         let stage = try Stage()
-        let object = try stage.authority.attest(stage.request, at: stage.instant, fault: .unknownExtensionKey).object
-        let extensions = try #require(try await stage.verdict(object).accepted?.extensions)
+        let verdict = try await stage.verdict(stage.object(fault: .unknownExtensionKey))
+        let extensions = try #require(verdict.accepted?.extensions)
         #expect(extensions.unknown.map(\.key) == ["apple_new_01"])
         #expect(extensions.unknown.first?.encodedValue == [0x07])
     }

@@ -82,15 +82,8 @@ import Vocabulary
     @Test(arguments: cases.indices) func ofAnAttestation(_ index: Int) async throws {
         let (passed, clientData, mistake) = Self.cases[index]
         let stage = try Stage()
-        let request = SimulatedAttestationRequest(
-            publicKey: stage.publicKey, app: stage.app, system: stage.system, clientDataHash: passed)
-        let object = try stage.authority.attest(request, at: stage.instant).object
-        let verifier = try stage.verifier()
         let hash = ClientDataHash(hashing: clientData)
-        let verdict = await verifier.verify(
-            object, keyId: try stage.attestationKey.keyId, clientDataHash: hash, at: stage.instant)
-        let refusal = verifier.explained(
-            try #require(verdict.refusal), of: object, clientDataHash: hash, clientData: clientData)
+        let refusal = try await explained(attested(stage, passed), stage, hash: hash, clientData: clientData)
         #expect(refusal.code == "attest.nonce.mismatch")
         #expect(refusal.mistake?.name == mistake)
         let compared = try #require(refusal.compared.first { $0.name == "clientDataHash" })
@@ -103,14 +96,8 @@ import Vocabulary
         let stage = try Stage()
         let challenge = Array("a challenge of the server".utf8)
         for (passed, mistake) in [(challenge, "unhashed"), (Self.sha(Self.sha(challenge)), "hashed-twice")] {
-            let request = SimulatedAttestationRequest(
-                publicKey: stage.publicKey, app: stage.app, system: stage.system, clientDataHash: passed)
-            let object = try stage.authority.attest(request, at: stage.instant).object
-            let verifier = try stage.verifier()
             let hash = ClientDataHash(hashing: challenge)
-            let verdict = await verifier.verify(
-                object, keyId: try stage.attestationKey.keyId, clientDataHash: hash, at: stage.instant)
-            let refusal = verifier.explained(try #require(verdict.refusal), of: object, clientDataHash: hash)
+            let refusal = try await explained(attested(stage, passed), stage, hash: hash)
             #expect(refusal.mistake?.name == mistake)
         }
     }
@@ -118,13 +105,9 @@ import Vocabulary
     /// The right client data hash, and another last byte of the authenticator data.
     @Test func changedAuthenticatorDataAreToldFromAnotherChallenge() async throws {
         let stage = try Stage()
-        var object = try stage.authority.attest(stage.request, at: stage.instant).object
+        var object = try stage.object()
         object[object.count - 1] ^= 1
-        let verifier = try stage.verifier()
-        let verdict = await verifier.verify(
-            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
-        let refusal = verifier.explained(
-            try #require(verdict.refusal), of: object, clientDataHash: stage.hash, clientData: stage.clientData)
+        let refusal = try await explained(object, stage, hash: stage.hash, clientData: stage.clientData)
         #expect(refusal.code == "attest.nonce.mismatch" && refusal.mistake == nil)
         #expect(refusal.reason.contains("the authenticator data are not those that were certified"), "\(refusal)")
     }
@@ -231,11 +214,7 @@ import Vocabulary
     /// An intermediate in front of its leaf is called that, and not a stranger's.
     @Test func reversedCertificatesAreNamed() async throws {
         let stage = try Stage()
-        let object = try stage.authority.attest(
-            stage.request, at: stage.instant, fault: .swappedCertificates
-        ).object
-        let verdict = await (try stage.verifier()).verify(
-            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
+        let verdict = try await stage.verdict(stage.object(fault: .swappedCertificates))
         #expect(verdict.refusal?.code == "attest.chain.untrusted")
         #expect(verdict.refusal?.reason.contains("leaf comes first") == true, "\(verdict.refusal?.reason ?? "")")
     }
@@ -243,18 +222,12 @@ import Vocabulary
     /// A root is shown where it is another, and not where something else is wrong below the right one.
     @Test func rootsAreComparedByName() async throws {
         let stage = try Stage()
-        let verifier = AttestationVerifier(
-            apps: [try stage.identity], environments: [stage.environment],
-            roots: try AttestationRoots(pem: stage.authority.receiptRootPEM), receiptRoots: nil)
-        let object = try stage.authority.attest(stage.request, at: stage.instant).object
-        let other = await verifier.verify(
-            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
+        let other = try await stage.verdict(by: stage.verifier(rootPEM: stage.authority.receiptRootPEM))
         #expect(other.refusal?.code == "attest.chain.untrusted")
         let compared = try #require(other.refusal?.compared.first)
         #expect(compared.expected?.hasPrefix("CN=SIMULATED Root CA - G3, O=") == true, "\(compared)")
         #expect(compared.found?.hasPrefix("CN=SIMULATED App Attestation Root CA, O=") == true, "\(compared)")
-        let leaf = try stage.authority.attest(stage.request, at: stage.instant, fault: .leafIsAuthority).object
-        let below = try await stage.verdict(leaf).refusal
+        let below = try await stage.verdict(stage.object(fault: .leafIsAuthority)).refusal
         #expect(
             below?.code == "attest.chain.untrusted" && below?.compared.isEmpty == true, "\(String(describing: below))")
     }
@@ -313,13 +286,8 @@ import Vocabulary
     ])
     func theAppThatAnObjectNamesIsShown(_ expected: String, _ mistake: String?) async throws {
         let stage = try Stage()
-        let object = try stage.authority.attest(stage.request, at: stage.instant).object
-        let verifier = AttestationVerifier(
-            apps: [try AppIdentity(expected)], environments: [stage.environment],
-            roots: try AttestationRoots(pem: stage.authority.attestationRootPEM), receiptRoots: nil)
-        let verdict = await verifier.verify(
-            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
-        let refusal = verifier.explained(try #require(verdict.refusal), of: object, clientDataHash: stage.hash)
+        let refusal = try await explained(
+            stage.object(), stage, by: stage.verifier(app: expected), hash: stage.hash)
         #expect(refusal.code == "attest.app-id.mismatch")
         let compared = try #require(refusal.compared.first { $0.name == "appId" })
         #expect(compared.expected == expected)
@@ -332,23 +300,38 @@ import Vocabulary
         let stage = try Stage()
         let object = try stage.authority.attest(stage.request, at: stage.instant).object
         let other = try #require(KeyIdentifier(bytes: [UInt8](repeating: 1, count: 32)))
-        let verifier = try stage.verifier()
-        let key = await verifier.verify(object, keyId: other, clientDataHash: stage.hash, at: stage.instant)
+        let key = try await stage.verifier().verify(
+            object, keyId: other, clientDataHash: stage.hash, at: stage.instant)
         #expect(key.refusal?.compared.first?.expected == other.base64)
         #expect(key.refusal?.compared.first?.found == (try stage.attestationKey.keyId.base64))
-        let late = await verifier.verify(
-            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash,
-            at: stage.instant.addingTimeInterval(86_400 * 3650))
+        let late = try await stage.verdict(object, at: stage.instant.addingTimeInterval(86_400 * 3650))
         #expect(late.refusal?.compared.first?.found?.hasPrefix("until ") == true)
-        let unknown = try stage.authority.attest(stage.request, at: stage.instant, fault: .unknownEnvironment).object
-        let environment = try await stage.verdict(unknown).refusal?.compared.first
+        let unknown = try await stage.verdict(stage.object(fault: .unknownEnvironment))
+        let environment = unknown.refusal?.compared.first
         #expect(environment?.expected == "61707061747465737400000000000000")
         #expect(environment?.found == "61707061747465737400000000000001")
-        let bare = try stage.authority.attest(stage.request, at: stage.instant, fault: .missingNonce).object
+        let bare = try stage.object(fault: .missingNonce)
         #expect(try await stage.verdict(bare).refusal?.compared.first?.expected != nil)
         let counter = try stage.assertionVerdict(try stage.assertion(counter: 6), previous: 6)
         #expect(counter.refusal?.compared.first?.found == "6")
         #expect(counter.refusal?.compared.first?.expected == "more than 6")
+    }
+
+    /// An attestation for which the app passed these bytes as clientDataHash.
+    private func attested(_ stage: Stage, _ passed: [UInt8]) throws -> [UInt8] {
+        let request = SimulatedAttestationRequest(
+            publicKey: stage.publicKey, app: stage.app, system: stage.system, clientDataHash: passed)
+        return try stage.authority.attest(request, at: stage.instant).object
+    }
+
+    private func explained(
+        _ object: [UInt8], _ stage: Stage, by verifier: AttestationVerifier? = nil, hash: ClientDataHash,
+        clientData: [UInt8]? = nil
+    ) async throws -> Refusal {
+        let verifier = try verifier ?? stage.verifier()
+        let verdict = try await stage.verdict(object, by: verifier, hash: hash)
+        return verifier.explained(
+            try #require(verdict.refusal), of: object, clientDataHash: hash, clientData: clientData)
     }
 
     private func explained(_ object: [UInt8], _ stage: Stage, _ clientData: [UInt8]) throws -> Refusal? {

@@ -34,10 +34,9 @@ import Testing
     /// Group 45: the key identifier of another key.
     @Test func group45OtherKeyIdentifier() async throws {
         let stage = try Stage()
-        let object = try stage.authority.attest(stage.request, at: stage.instant).object
         let other = try AttestationPublicKey(x963Representation: P256.Signing.PrivateKey().publicKey.x963Representation)
         let verdict = try await stage.verifier().verify(
-            object, keyId: other.keyId, clientDataHash: stage.hash, at: stage.instant)
+            stage.object(), keyId: other.keyId, clientDataHash: stage.hash, at: stage.instant)
         #expect(verdict.code == "attest.key-id.mismatch")
         #expect(verdict.step == 5)
     }
@@ -104,11 +103,7 @@ import Testing
         .object
         #expect(try await stage.verdict(object).code == code)
         // Below its own root the chain is good, so it is the root that refuses it.
-        let verifier = AttestationVerifier(
-            apps: [try stage.identity], environments: [stage.environment],
-            roots: try AttestationRoots(pem: SimulatedAuthority.pem(anchor)), receiptRoots: nil)
-        let own = await verifier.verify(
-            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
+        let own = try await stage.verdict(object, by: stage.verifier(rootPEM: SimulatedAuthority.pem(anchor)))
         #expect(own.code == (format == "apple" ? code : nil))
     }
 
@@ -118,15 +113,10 @@ import Testing
         let start = Date(timeIntervalSince1970: 1_700_000_000)
         let authority = try SimulatedAuthority(random: &random, validity: start...start.addingTimeInterval(86_400))
         let stage = try Stage()
-        let verifier = AttestationVerifier(
-            apps: [try stage.identity], environments: [.production],
-            roots: try AttestationRoots(pem: authority.attestationRootPEM), receiptRoots: nil)
+        let verifier = try stage.verifier(rootPEM: authority.attestationRootPEM)
         let object = try authority.attest(stage.request, at: start.addingTimeInterval(3600)).object
         func code(_ offset: TimeInterval) async throws -> String? {
-            await verifier.verify(
-                object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash,
-                at: start.addingTimeInterval(offset)
-            ).code
+            try await stage.verdict(object, by: verifier, at: start.addingTimeInterval(offset)).code
         }
         #expect(try await code(86_401) == "attest.chain.expired")
         #expect(try await code(86_400) == nil)
@@ -139,21 +129,16 @@ import Testing
     @Test func aForeignIntermediateStaysForeign() async throws {
         let stage = try Stage()
         let verifier = try stage.verifier()
-        let object = try stage.authority.attest(stage.request, at: stage.instant, fault: .foreignChain).object
+        let object = try stage.object(fault: .foreignChain)
         for _ in 0..<3 {
-            let verdict = await verifier.verify(
-                object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
-            #expect(verdict.code == "attest.chain.untrusted")
+            #expect(try await stage.verdict(object, by: verifier).code == "attest.chain.untrusted")
         }
     }
 
     /// Group 49: a raw challenge is not its hash.
     @Test func group49HashedAndRawAreTwoThings() async throws {
         let stage = try Stage()
-        let object = try stage.authority.attest(stage.request, at: stage.instant).object
-        let verdict = try await stage.verifier().verify(
-            object, keyId: try stage.attestationKey.keyId,
-            clientDataHash: try ClientDataHash(precomputed: stage.clientData), at: stage.instant)
+        let verdict = try await stage.verdict(hash: ClientDataHash(precomputed: stage.clientData))
         #expect(verdict.code == "attest.nonce.mismatch")
         #expect(verdict.step == 4)
     }

@@ -3,13 +3,13 @@
 
 import DeviceSimulator
 import Foundation
+import TestSupport
 import Testing
 
 /// Each group of the list of things that must be refused has a test, and `docs/audit/negative-groups.md` says which.
 /// `SEALWARD_REGENERATE=1` writes the page anew.
 @Suite struct NegativeGroupTests {
-    static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    static let page = tests.deletingLastPathComponent().appending(path: "docs/audit/negative-groups.md")
+    static let page = BuiltProgram.repository.appending(path: "docs/audit/negative-groups.md")
 
     @Test func noGroupIsLeftOut() {
         #expect(NegativeGroup.all.map(\.number) == Array(1...84))
@@ -27,7 +27,8 @@ import Testing
     func namedTestsAreThere(_ number: Int) throws {
         let group = try #require(NegativeGroup.all.first { $0.number == number })
         for case .test(let file, let function, let texts) in group.witnesses {
-            let source = try String(contentsOf: NegativeGroupTests.tests.appending(path: file), encoding: .utf8)
+            let source = try String(
+                contentsOf: BuiltProgram.repository.appending(path: "Tests/\(file)"), encoding: .utf8)
             let body = try #require(
                 NegativeGroupTests.body(of: function, in: source), "group \(number): \(file) has no test \(function)")
             for text in texts { #expect(body.contains(text), "group \(number): \(function) lacks \(text)") }

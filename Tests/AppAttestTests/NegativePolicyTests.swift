@@ -17,11 +17,7 @@ import Vocabulary
         let stage = try Stage(app: app)
         let object = try stage.authority.attest(stage.request, at: stage.instant).object
         for environment in AttestationEnvironment.allCases {
-            let verifier = AttestationVerifier(
-                apps: [try stage.identity], environments: [environment],
-                roots: try AttestationRoots(pem: stage.authority.attestationRootPEM), receiptRoots: nil)
-            let verdict = await verifier.verify(
-                object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
+            let verdict = try await stage.verdict(object, by: stage.verifier(environments: [environment]))
             #expect(verdict.code == (environment == stage.environment ? nil : "attest.environment.mismatch"))
             #expect(verdict.step == (environment == stage.environment ? nil : 8))
         }
@@ -32,13 +28,8 @@ import Vocabulary
     func bothEnvironmentsTakeOneVerification(_ distribution: SimulatedApp.Distribution) async throws {
         let app = SimulatedApp("ABCDE12345.com.example.app", bundleVersion: "42", distribution: distribution)
         let stage = try Stage(app: app)
-        let verifier = AttestationVerifier(
-            apps: [try stage.identity], environments: [.production, .development],
-            roots: try AttestationRoots(pem: stage.authority.attestationRootPEM),
-            receiptRoots: try ReceiptRoots(pem: stage.authority.receiptRootPEM))
-        let verdict = await verifier.verify(
-            try stage.authority.attest(stage.request, at: stage.instant).object, keyId: try stage.attestationKey.keyId,
-            clientDataHash: stage.hash, at: stage.instant)
+        let verifier = try stage.verifier(environments: [.production, .development])
+        let verdict = try await stage.verdict(by: verifier)
         let key = try #require(verdict.accepted, "\(verdict)")
         #expect(key.environment == stage.environment)
         #expect(key.receiptVerdict?.code == nil)
@@ -49,9 +40,7 @@ import Vocabulary
             (AttestationFault.unknownEnvironment, "attest.environment.unknown"),
             (.sandboxEnvironment, "attest.environment.mismatch"), (.otherEnvironment, nil),
         ] as [(AttestationFault, String?)] {
-            let object = try stage.authority.attest(stage.request, at: stage.instant, fault: fault).object
-            let verdict = await verifier.verify(
-                object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
+            let verdict = try await stage.verdict(stage.object(fault: fault), by: verifier)
             #expect(verdict.code == code, "\(fault): \(verdict)")
         }
     }
@@ -181,8 +170,7 @@ import Vocabulary
         let stage = try Stage(.iOS("27.0"))
         var policy = AttestationPolicy()
         policy.requiredAccessControl = AttestationPolicy.macFullSecurityAccessControl
-        let object = try stage.authority.attest(stage.request, at: stage.instant).object
-        #expect(try await stage.verdict(object, policy).code == "attest.policy.access-control")
-        #expect(try await stage.verdict(object).accepted?.leaf.accessControl?.count == 69)
+        #expect(try await stage.verdict(nil, policy).code == "attest.policy.access-control")
+        #expect(try await stage.verdict().accepted?.leaf.accessControl?.count == 69)
     }
 }

@@ -159,11 +159,9 @@ import Vocabulary
         let verdict = await ReceiptVerifier(roots: .apple)
             .verify(try stage.refreshedReceipt(), try stage.expectations, at: stage.instant)
         #expect(verdict.code == "receipt.chain.untrusted")
-        let object = try stage.authority.attest(stage.request, at: stage.instant).object
         let verifier = AttestationVerifier(
             apps: [try stage.identity], environments: [.production], roots: .apple, receiptRoots: .apple)
-        let attestation = await verifier.verify(
-            object, keyId: try stage.attestationKey.keyId, clientDataHash: stage.hash, at: stage.instant)
+        let attestation = try await stage.verdict(by: verifier)
         #expect(attestation.code == "attest.chain.untrusted")
     }
 }

@@ -44,23 +44,32 @@ struct Stage: Sendable {
         SimulatedAttestationRequest(publicKey: publicKey, app: app, system: system, clientDataHash: hash.bytes)
     }
 
-    func verifier(_ policy: AttestationPolicy = AttestationPolicy()) throws -> AttestationVerifier {
+    func verifier(
+        _ policy: AttestationPolicy = AttestationPolicy(), app: String? = nil,
+        environments: Set<AttestationEnvironment>? = nil, rootPEM: String? = nil
+    ) throws -> AttestationVerifier {
         AttestationVerifier(
-            apps: [try identity], environments: [environment],
-            roots: try AttestationRoots(pem: authority.attestationRootPEM),
+            apps: [try AppIdentity(app ?? self.app.applicationId)], environments: environments ?? [environment],
+            roots: try AttestationRoots(pem: rootPEM ?? authority.attestationRootPEM),
             receiptRoots: try ReceiptRoots(pem: authority.receiptRootPEM), policy: policy)
     }
 
     func verdict(
-        _ object: [UInt8], _ policy: AttestationPolicy = AttestationPolicy(), at moment: Date? = nil
+        _ object: [UInt8]? = nil, _ policy: AttestationPolicy = AttestationPolicy(),
+        by verifier: AttestationVerifier? = nil, hash: ClientDataHash? = nil, at moment: Date? = nil
     ) async throws -> AttestationVerdict {
-        try await verifier(policy).verify(
-            object, keyId: try attestationKey.keyId, clientDataHash: hash, at: moment ?? instant)
+        try await (verifier ?? self.verifier(policy)).verify(
+            object ?? self.object(), keyId: try attestationKey.keyId, clientDataHash: hash ?? self.hash,
+            at: moment ?? instant)
     }
 
     /// The verdict on an attestation whose recipe was changed.
     func verdict(changing adjust: (inout AttestationRecipe) throws -> Void) async throws -> AttestationVerdict {
         try await verdict(try authority.attest(request, at: instant, changing: adjust).object)
+    }
+
+    func object(fault: AttestationFault? = nil) throws -> [UInt8] {
+        try authority.attest(request, at: instant, fault: fault).object
     }
 
     /// An assertion with the counter 7, to be changed before it is signed.

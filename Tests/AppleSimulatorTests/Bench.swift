@@ -26,6 +26,13 @@ struct Bench {
         simulator = try AppleSimulator(configuration: configuration)
     }
 
+    /// One with the phone `a`.
+    static func withPhone(_ change: (inout AppleSimulatorConfiguration) -> Void = { _ in }) async throws -> Bench {
+        let bench = try Bench(change)
+        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        return bench
+    }
+
     func token(team: String = Bench.team, keyId: String = Bench.keyId, at instant: Date? = nil) async throws -> String {
         try await AppleAuthorization(teamId: team, keyId: keyId, privateKeyPEM: key.pemRepresentation)
             .token(at: instant ?? wall)
@@ -39,6 +46,11 @@ struct Bench {
             wall: wall ?? self.wall)
     }
 
+    /// What a server of the team is answered.
+    func asTeam(_ path: String, _ json: String) async throws -> SimulatorAnswer {
+        await ask("POST", path, json, authorization: "Bearer " + (try await token()))
+    }
+
     /// A member of a JSON answer of a phone.
     func phone(_ path: String, _ json: String = "", member: String, wall: Date? = nil) async throws -> String {
         let answer = await ask("POST", "/device/v1/devices\(path)", json, wall: wall)
@@ -47,9 +59,7 @@ struct Bench {
 
     func deviceToken(
         _ device: String, app: String = Bench.app, environment: String = "production"
-    ) async throws
-        -> String
-    {
+    ) async throws -> String {
         try await phone(
             "/\(device)/token", #"{"app":"\#(app)","environment":"\#(environment)"}"#, member: "deviceToken")
     }

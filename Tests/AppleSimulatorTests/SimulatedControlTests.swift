@@ -8,16 +8,13 @@ import Testing
 
 @Suite struct SimulatedControlTests {
     @Test func theClockMovesBitsButNotAuthorizations() async throws {
-        let bench = try Bench()
-        let bearer = "Bearer " + (try await bench.token())
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone()
         let moved = await bench.ask("PUT", "/control/clock", #"{"advanceSeconds":2678400}"#)
         #expect((moved.object["now"] as? String)?.hasPrefix("2026-12") == true)
         let token = try await bench.deviceToken("a")
-        let write = await bench.ask(
-            "POST", "/v1/update_two_bits", bench.bits(token, #","bit0":true,"bit1":true"#), authorization: bearer)
+        let write = try await bench.asTeam("/v1/update_two_bits", bench.bits(token, #","bit0":true,"bit1":true"#))
         #expect(write.status == 200)
-        let state = await bench.ask("POST", "/v1/query_two_bits", bench.bits(token), authorization: bearer)
+        let state = try await bench.asTeam("/v1/query_two_bits", bench.bits(token))
         #expect(state.object["last_update_time"] as? String == "2026-12")
     }
 
@@ -118,15 +115,13 @@ import Testing
     }
 
     @Test func faultsHitAsOftenAsTheySay() async throws {
-        let bench = try Bench()
-        let bearer = "Bearer " + (try await bench.token())
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone()
         let token = try await bench.deviceToken("a")
         let fault = #"[{"call":"query_two_bits","status":503,"retryAfterSeconds":3,"count":2}]"#
         #expect(await bench.ask("PUT", "/control/faults", fault).status == 200)
         var statuses: [Int] = []
         for _ in 0..<3 {
-            let answer = await bench.ask("POST", "/v1/query_two_bits", bench.bits(token), authorization: bearer)
+            let answer = try await bench.asTeam("/v1/query_two_bits", bench.bits(token))
             statuses.append(answer.status)
             if answer.status == 503 { #expect(answer.headers["Retry-After"] == "3") }
         }
@@ -171,17 +166,15 @@ import Testing
     }
 
     @Test func aTeamCanBeAddedAndRemoved() async throws {
-        let bench = try Bench { $0.teams = [] }
-        let bearer = "Bearer " + (try await bench.token())
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone { $0.teams = [] }
         let body = bench.bits(try await bench.deviceToken("a"))
-        #expect(await bench.ask("POST", "/v1/query_two_bits", body, authorization: bearer).status == 401)
+        #expect(try await bench.asTeam("/v1/query_two_bits", body).status == 401)
         let team = #"{"teamId":"SIMTEAM001","keyId":"SIMKEY0001"}"#
         let added = await bench.ask("POST", "/control/teams", team)
         #expect((added.object["privateKey"] as? String)?.contains("PRIVATE KEY") == true)
-        #expect(await bench.ask("POST", "/v1/query_two_bits", body, authorization: bearer).status == 200)
+        #expect(try await bench.asTeam("/v1/query_two_bits", body).status == 200)
         _ = await bench.ask("DELETE", "/control/teams", team)
-        #expect(await bench.ask("POST", "/v1/query_two_bits", body, authorization: bearer).status == 401)
+        #expect(try await bench.asTeam("/v1/query_two_bits", body).status == 401)
     }
 
     @Test(arguments: [
@@ -237,8 +230,7 @@ import Testing
     func misspelledMembersAreRefusedByName(
         method: String, path: String, body: String, member: String, rest: String
     ) async throws {
-        let bench = try Bench()
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone()
         let before = await bench.ask("GET", "/device/v1/devices/a").words
         let refused = await bench.ask(method, path, body)
         #expect(refused.status == 400)

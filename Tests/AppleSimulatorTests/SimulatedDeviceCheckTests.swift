@@ -9,43 +9,36 @@ import Testing
 
 @Suite struct SimulatedDeviceCheckTests {
     @Test func bitsAreNeverSetThenKeptForTheTeam() async throws {
-        let bench = try Bench()
-        let bearer = "Bearer " + (try await bench.token())
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone()
         let token = try await bench.deviceToken("a")
-        let first = await bench.ask("POST", "/v1/query_two_bits", bench.bits(token), authorization: bearer)
+        let first = try await bench.asTeam("/v1/query_two_bits", bench.bits(token))
         #expect(first.status == 200)
         #expect(first.words == "Failed to find bit state")
 
         let write = bench.bits(token, #","bit0":true,"bit1":false"#)
-        let update = await bench.ask("POST", "/v1/update_two_bits", write, authorization: bearer)
+        let update = try await bench.asTeam("/v1/update_two_bits", write)
         #expect(update.status == 200 && update.body.isEmpty)
 
         // Another app of the team, after an erase, sees the same bits.
         _ = await bench.ask("POST", "/device/v1/devices/a/erase")
         let other = try await bench.deviceToken("a", app: "SIMTEAM001.com.example.other")
-        let second = await bench.ask("POST", "/v1/query_two_bits", bench.bits(other), authorization: bearer)
+        let second = try await bench.asTeam("/v1/query_two_bits", bench.bits(other))
         #expect(second.words == #"{"bit0":true,"bit1":false,"last_update_time":"2026-11"}"#)
     }
 
     @Test func anAbsentBitKeepsItsValue() async throws {
-        let bench = try Bench()
-        let bearer = "Bearer " + (try await bench.token())
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone()
         let token = try await bench.deviceToken("a")
         for members in [#","bit0":true"#, #","bit1":true"#] {
-            let answer = await bench.ask(
-                "POST", "/v1/update_two_bits", bench.bits(token, members), authorization: bearer)
+            let answer = try await bench.asTeam("/v1/update_two_bits", bench.bits(token, members))
             #expect(answer.status == 200)
         }
-        let state = await bench.ask("POST", "/v1/query_two_bits", bench.bits(token), authorization: bearer)
+        let state = try await bench.asTeam("/v1/query_two_bits", bench.bits(token))
         #expect(state.object["bit0"] as? Bool == true && state.object["bit1"] as? Bool == true)
     }
 
     @Test func environmentsAndTeamsAreApart() async throws {
-        let bench = try Bench()
-        let bearer = "Bearer " + (try await bench.token())
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone()
         let production = try await bench.deviceToken("a")
         let development = try await bench.deviceToken("a", environment: "development")
         let foreign = try await bench.deviceToken("a", app: "OTHERTEAM1.com.example.shop")
@@ -54,20 +47,18 @@ import Testing
             ("/", production, 200), ("/development/", production, 400), ("/development/", development, 200),
             ("/", development, 400), ("/", foreign, 400),
         ] {
-            let answer = await bench.ask("POST", prefix + path, bench.bits(token), authorization: bearer)
+            let answer = try await bench.asTeam(prefix + path, bench.bits(token))
             #expect(answer.status == status)
             if status == 400 { #expect(answer.words.contains("device token")) }
         }
     }
 
     @Test func singleUseTokensCanBeAskedFor() async throws {
-        let bench = try Bench { $0.singleUseDeviceTokens = true }
-        let bearer = "Bearer " + (try await bench.token())
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone { $0.singleUseDeviceTokens = true }
         let token = try await bench.deviceToken("a")
         let statuses = [
-            await bench.ask("POST", "/v1/query_two_bits", bench.bits(token), authorization: bearer).status,
-            await bench.ask("POST", "/v1/query_two_bits", bench.bits(token), authorization: bearer).status,
+            try await bench.asTeam("/v1/query_two_bits", bench.bits(token)).status,
+            try await bench.asTeam("/v1/query_two_bits", bench.bits(token)).status,
         ]
         #expect(statuses == [200, 400])
     }
@@ -94,8 +85,7 @@ import Testing
     ])
     func badRequestsHaveApplesTexts(body: String, text: String) async throws {
         let bench = try Bench()
-        let bearer = "Bearer " + (try await bench.token())
-        let answer = await bench.ask("POST", "/v1/update_two_bits", body, authorization: bearer)
+        let answer = try await bench.asTeam("/v1/update_two_bits", body)
         #expect(answer.status == 400)
         #expect(answer.words == text)
     }
@@ -142,8 +132,7 @@ import Testing
         ("future", 401, 401), ("genuine", 200, 400),
     ])
     func onlyGenuineTokensPass(kind: String, deviceCheck: Int, receipts: Int) async throws {
-        let bench = try Bench()
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone()
         let field = try await forged(bench, kind)
         let body = bench.bits(try await bench.deviceToken("a"))
         let bits = await bench.ask("POST", "/v1/query_two_bits", body, authorization: field)

@@ -111,8 +111,7 @@ import Testing
     }
 
     @Test func everyAnswerOfAppleHasItsCase() async throws {
-        let bench = try Bench()
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone()
         let first = try receipt(in: try await attest(bench, "a").attestation)
         #expect(
             try await refresh(bench, first, path: "/development/v1/attestationData").words == "Incorrect Environment")
@@ -135,8 +134,7 @@ import Testing
     }
 
     @Test func keysAreAttestedOnceAndFollowThePhone() async throws {
-        let bench = try Bench()
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone()
         let made = try await attest(bench, "a")
         let hash = Data(repeating: 7, count: 32).base64EncodedString()
         let body = #"{"keyId":"\#(made.keyId)","clientDataHash":"\#(hash)"}"#
@@ -148,8 +146,7 @@ import Testing
 
     /// As on a device: the keys of a clip go with it, unless the full app is there and takes them over.
     @Test func aClipTakesItsKeysWithItUnlessTheAppIsThere() async throws {
-        let bench = try Bench()
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone()
         let keys = { (clip: Bool) in
             try await bench.phone("/a/keys", #"{"app":"\#(Bench.app)","clip":\#(clip)}"#, member: "keyId")
         }
@@ -209,8 +206,7 @@ import Testing
 
     @Test(arguments: ["olderReceipt", "otherReceipt"])
     func spoiledReceiptsAreWellSigned(kind: String) async throws {
-        let bench = try Bench { $0.refreshAfter = .zero }
-        _ = try await bench.phone("", #"{"device":"a"}"#, member: "device")
+        let bench = try await Bench.withPhone { $0.refreshAfter = .zero }
         let first = try receipt(in: try await attest(bench, "a").attestation)
         _ = try await attest(bench, "a", app: "SIMTEAM001.com.example.other")
         _ = await bench.ask("PUT", "/control/faults", #"[{"call":"attestationData","kind":"\#(kind)"}]"#)

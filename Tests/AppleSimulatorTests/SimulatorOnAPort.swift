@@ -34,18 +34,9 @@ enum SimulatorOnAPort {
     @Test func idleConnectionsAreBounded() async throws {
         try await SimulatorOnAPort.with(.init(total: 16, perAddress: 8)) { (base, port) async throws -> Void in
             var idle = try (0..<40).map { _ in try LoopbackClient(port: port) }
-            #expect(try await Self.comes { idle.count(where: \.isWaiting) == 8 })
+            try await eventually("eight stay") { idle.count(where: \.isWaiting) == 8 }
             idle.removeAll()
-            #expect(try await Self.comes { (try? await HTTPCall("GET", base + "/control/state"))?.status == 200 })
+            try await eventually("it answers") { (try? await HTTPCall("GET", base + "/control/state"))?.status == 200 }
         }
-    }
-
-    private static func comes(_ isTrue: () async -> Bool) async throws -> Bool {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while await !isTrue() {
-            guard ContinuousClock.now < deadline else { return false }
-            try await Task.sleep(for: .milliseconds(10))
-        }
-        return true
     }
 }

@@ -29,18 +29,19 @@ struct AcceptGateTests {
         let admission = Admission(limits: Admission.Limits(total: 1, perAddress: 1)) { _ in }
         let channel = EmbeddedChannel()
         let counter = ReadCounter()
-        try channel.pipeline.syncOperations.addHandlers([counter, admission.gate()])
+        try admission.addGate(to: channel)
+        try channel.pipeline.syncOperations.addHandler(counter, position: .first)
         channel.read()
-        let before = counter.reads
+        let (before, start) = (counter.reads, NIODeadline.now())
         for _ in 0..<1000 {
             channel.pipeline.fireErrorCaught(IOError(errnoCode: errno, reason: "accept"))
             channel.read()
         }
         #expect(counter.reads == before)
         #expect(admission.refused.exhausted == 1000)
-        channel.embeddedEventLoop.advanceTime(by: .milliseconds(99))
+        channel.embeddedEventLoop.advanceTime(to: start + .milliseconds(99))
         #expect(counter.reads == before)
-        channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+        channel.embeddedEventLoop.advanceTime(to: .now() + .milliseconds(100))
         #expect(counter.reads == before + 1)
         channel.read()
         #expect(counter.reads == before + 2)
@@ -51,7 +52,7 @@ struct AcceptGateTests {
     func otherErrors() throws {
         let admission = Admission(limits: Admission.Limits(total: 1, perAddress: 1)) { _ in }
         let channel = EmbeddedChannel()
-        try channel.pipeline.syncOperations.addHandler(admission.gate())
+        try admission.addGate(to: channel)
         channel.pipeline.fireErrorCaught(IOError(errnoCode: EINVAL, reason: "accept"))
         #expect(throws: IOError.self) { try channel.throwIfErrorCaught() }
     }
@@ -62,9 +63,7 @@ struct AcceptGateTests {
         let group = MultiThreadedEventLoopGroup.singleton
         let server = try await ServerBootstrap(group: group)
             .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(admission.gate())
-                }
+                channel.eventLoop.makeCompletedFuture { try admission.addGate(to: channel) }
             }
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

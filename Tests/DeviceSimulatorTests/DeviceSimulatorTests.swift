@@ -4,6 +4,7 @@
 import Crypto
 import DeviceSimulator
 import Foundation
+import TestSupport
 import Testing
 
 /// The rules of a device, as `DCAppAttestService` has them.
@@ -164,9 +165,7 @@ import Testing
 
     /// Both sides must not share a mistake: no file of the simulator imports the verifier or its CBOR.
     @Test func theSimulatorSharesNoCodeWithTheVerifier() throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let folder = root.appending(path: "Sources/DeviceSimulator")
+        let folder = BuiltProgram.repository.appending(path: "Sources/DeviceSimulator")
         let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
             .filter { $0.pathExtension == "swift" }
         #expect(files.count > 5)

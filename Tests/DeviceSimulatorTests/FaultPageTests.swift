@@ -3,12 +3,12 @@
 
 import DeviceSimulator
 import Foundation
+import TestSupport
 import Testing
 
 /// `docs/audit/faults.md` is what the simulator's tables say. `SEALWARD_REGENERATE=1` writes the page anew.
 @Suite struct FaultPageTests {
-    static let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "docs/audit/faults.md")
+    static let page = BuiltProgram.repository.appending(path: "docs/audit/faults.md")
 
     @Test func thePageIsTheTables() throws {
         let expected = FaultPageTests.rendered

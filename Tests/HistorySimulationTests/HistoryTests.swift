@@ -4,6 +4,7 @@
 import Crypto
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 /// Histories of the service under a simulated scheduler, clock, network and disk.
@@ -103,10 +104,8 @@ import Testing
 
     /// What a run must do again: the seeds of another build, and those from the first failure on.
     @Test func ledgerKeepsWhatThisBuildHasDone() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ledger-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appendingPathComponent("histories.txt")
+        let folder = try TemporaryDirectory()
+        let file = folder.url.appendingPathComponent("histories.txt")
 
         var first = try SeedLedger(file: file, program: "a", wanted: 100)
         #expect(first.next == 1...100)

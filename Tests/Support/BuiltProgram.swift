@@ -5,11 +5,12 @@ public import Foundation
 
 /// The `sealward` that was built with the tests: beside their own executable, whatever folder the build went to.
 public enum BuiltProgram {
+    public static let repository = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent()
+        .deletingLastPathComponent()
     public static let url: URL = {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
         let tests = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-        let folders = [tests, root.appendingPathComponent(".build/release")]
+        let folders = [tests, repository.appendingPathComponent(".build/release")]
         let files = folders.map { $0.appendingPathComponent("sealward") }
         return files.first { FileManager.default.isExecutableFile(atPath: $0.path) } ?? files[1]
     }()

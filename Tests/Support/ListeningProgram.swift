@@ -4,7 +4,7 @@
 import Foundation
 
 /// A command of `sealward` that listens; it is stopped by its process id.
-package struct ListeningProgram {
+package struct ListeningProgram: Sendable {
     private let process: Process
     /// What it said after "listening on": a URL.
     package let address: String

@@ -40,6 +40,14 @@ public enum OpenSSLProgram {
 
 /// A directory of its own for one test, removed with it.
 public final class TemporaryDirectory: Sendable {
+    /// One that goes when the tests end.
+    public static let shared: TemporaryDirectory = {
+        atexit { try? FileManager.default.removeItem(at: TemporaryDirectory.shared.url) }
+        // A failure here fails each test that uses it.
+        // swift-format-ignore: NeverUseForceTry
+        return try! TemporaryDirectory()
+    }()
+
     public let url: URL
 
     public init() throws {

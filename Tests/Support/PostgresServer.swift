@@ -174,6 +174,16 @@ package final class PostgresServer: Sendable {
         try run("pg_ctl", ["-D", folder + "/data", "-l", folder + "/log", "-w", "-t", "60", "-o", options, "start"])
     }
 
+    /// The same for a test, whose thread must not be held.
+    @discardableResult package func ask(_ statement: String) async throws -> String {
+        try await onThread { try self.query(statement) }
+    }
+
+    /// Stops servers at once, as a crash would.
+    package static func crashAll(_ servers: PostgresServer...) async throws {
+        try await onThread { for server in servers { try server.crash() } }
+    }
+
     /// Stops the server at once, as a crash would.
     package func crash() throws { try run("pg_ctl", ["-D", folder + "/data", "-m", "immediate", "-w", "stop"]) }
 

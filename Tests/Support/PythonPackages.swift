@@ -29,8 +29,7 @@ package enum PythonPackages {
         "needs chromium (apt-get install chromium), playwright and axe-playwright-python (Scripts/bootstrap all)"
 
     /// The environment that Scripts/bootstrap makes, or else whatever python3 there is.
-    private static let own = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent(".build/python/bin/python3")
+    private static let own = BuiltProgram.repository.appendingPathComponent(".build/python/bin/python3")
     private static var isThere: Bool { FileManager.default.isExecutableFile(atPath: own.path) }
     private static var program: URL { isThere ? own : URL(fileURLWithPath: "/usr/bin/env") }
     private static var first: [String] { isThere ? [] : ["python3"] }

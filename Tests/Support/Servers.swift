@@ -109,8 +109,7 @@ package final class LoopbackServers: Sendable {
     }
 
     /// The folder of the repository.
-    package static let repository = URL(fileURLWithPath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().path
+    package static let repository = BuiltProgram.repository.path
 
     private struct List: Decodable {
         struct Place: Decodable {

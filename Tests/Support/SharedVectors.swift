@@ -10,8 +10,7 @@ public enum SharedVectors {
     private static let holdsAll = named.map { isFolder($0.appending(path: "appattest")) } ?? true
     private static let folder: URL = {
         if let named { return holdsAll ? named : named.deletingLastPathComponent() }
-        return URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().appending(path: "shared/vectors")
+        return BuiltProgram.repository.deletingLastPathComponent().appending(path: "shared/vectors")
     }()
 
     private static func isFolder(_ place: URL) -> Bool {

@@ -161,12 +161,6 @@ import Vocabulary
         }
     }
 
-    private static func eventually(_ condition: () -> Bool) async -> Bool {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while !condition(), ContinuousClock.now < deadline { try? await Task.sleep(for: .milliseconds(5)) }
-        return condition()
-    }
-
     @Test("A hundred names whose servers say nothing delay no other name, and their threads end with them")
     func slowNamesDelayNobody() async throws {
         let (resolver, threads, gate) = Self.resolver()
@@ -174,7 +168,7 @@ import Vocabulary
             for index in 0..<100 {
                 group.addTask { await resolver.resolve(host: "slow-\(index)", port: 443, timeout: .seconds(60)) }
             }
-            #expect(await Self.eventually { gate.waiting > 32 })
+            try await eventually("they wait") { gate.waiting > 32 }
             for index in 0..<200 {
                 let found = await resolver.resolve(host: "honest-\(index)", port: 443, timeout: .seconds(30))
                 #expect(found == .addresses([try SocketAddress(ipAddress: "192.0.2.1", port: 443)]), "\(index)")
@@ -186,7 +180,7 @@ import Vocabulary
                 #expect(answer == .addresses([try SocketAddress(ipAddress: "192.0.2.1", port: 443)]))
             }
         }
-        #expect(await Self.eventually { threads.count == 0 })
+        try await eventually("the threads end") { threads.count == 0 }
     }
 
     @Test("Threads are bounded; who finds none waits no longer than its own limit, and is served when there is one")
@@ -202,7 +196,7 @@ import Vocabulary
         let late = Task { await resolver.resolve(host: "honest", port: 443, timeout: .seconds(30)) }
         gate.open()
         #expect(await late.value == .addresses([try SocketAddress(ipAddress: "192.0.2.1", port: 443)]))
-        #expect(await Self.eventually { threads.count == 0 })
+        try await eventually("the threads end") { threads.count == 0 }
         // None of those that were given up is looked up after all.
         #expect(gate.waiting == 0)
     }

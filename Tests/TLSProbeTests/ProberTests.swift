@@ -102,11 +102,9 @@ import Testing
                     ).outcome
                 }
             }
-            let deadline = ContinuousClock.now + .seconds(20)
             // 1 is established, 2 has asked and waits.
-            while TCPTable().rows.filter({ $0.remotePort == full.port && [1, 2].contains($0.state) }).count < 4 {
-                try #require(ContinuousClock.now < deadline, "the probes do not connect")
-                try await Task.sleep(for: .milliseconds(5))
+            try await eventually("the probes connect") {
+                TCPTable().rows.filter { $0.remotePort == full.port && [1, 2].contains($0.state) }.count >= 4
             }
             group.cancelAll()
             return try await group.reduce(into: []) { $0.append($1) }

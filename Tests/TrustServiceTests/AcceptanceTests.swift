@@ -19,7 +19,7 @@ struct AcceptanceTests {
         let (status, text) = try ContractClient.run(
             python,
             [
-                "-B", ServeProcess.root.appendingPathComponent("Tests/Acceptance/walk.py").path,
+                "-B", BuiltProgram.repository.appendingPathComponent("Tests/Acceptance/walk.py").path,
                 ServeProcess.program.path,
             ]
         )

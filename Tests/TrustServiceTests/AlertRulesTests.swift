@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import TrustStores
 
@@ -10,11 +11,9 @@ import TrustStores
 
 /// The alert rules that ship, against the metrics that the service has.
 @Suite struct AlertRulesTests {
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
-
     private static func rules() throws -> String {
-        try String(contentsOf: root.appendingPathComponent("packaging/sealward-alerts.yml"), encoding: .utf8)
+        let file = BuiltProgram.repository.appendingPathComponent("packaging/sealward-alerts.yml")
+        return try String(contentsOf: file, encoding: .utf8)
     }
 
     /// The metrics that a text names; none of them can be unknown.
@@ -59,12 +58,12 @@ import TrustStores
         var files = [
             "packaging/sealward-alerts.yml", "packaging/sealward-ats-alerts.yml", "packaging/grafana/sealward.json",
         ]
-        let docs = AlertRulesTests.root.appendingPathComponent("docs")
+        let docs = BuiltProgram.repository.appendingPathComponent("docs")
         files += try FileManager.default.contentsOfDirectory(atPath: docs.path).filter { $0.hasSuffix(".md") }
             .map { "docs/\($0)" }
         var named: Set<Metric> = []
         for file in files {
-            let url = AlertRulesTests.root.appendingPathComponent(file)
+            let url = BuiltProgram.repository.appendingPathComponent(file)
             named.formUnion(try AlertRulesTests.metrics(in: String(contentsOf: url, encoding: .utf8)))
         }
         #expect(Set(Metric.allCases).subtracting(named) == [])
@@ -99,7 +98,7 @@ import TrustStores
         let clock = TestClock()
         let start = clock.now
         let store = Store.inMemory(clock: StoreClock(uptime: { .zero }, server: { start }))
-        try await RunningService.with(store: store, clock: clock) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(store: store, clock: clock) { service in
             _ = try await service.get("/readyz")
             let registry = PrometheusRegistry()
             let observer = StoreObserver(registry: registry, log: LogLines().logger, uptime: { 0 })

@@ -7,6 +7,7 @@ import DeviceSimulator
 import Formats
 import Foundation
 import NIOConcurrencyHelpers
+import TestSupport
 import Testing
 import TrustStores
 import Vocabulary
@@ -148,7 +149,7 @@ private struct Claims: Decodable {
 
     @Test(.enabled(if: PyJWT.isThere, PyJWT.needs), arguments: [true, false])
     func anAppGetsTokensAsFromGoogle(_ isSnake: Bool) async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             var phone = await AppCheckPhone(service)
             phone.isSnake = isSnake
             let asked = try await RunningService.call(
@@ -180,7 +181,7 @@ private struct Claims: Decodable {
 
     /// Google's JSON takes bytes in either alphabet of base64, padded or not.
     @Test func bytesMayBeInTheURLAlphabet() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let phone = await AppCheckPhone(service)
             let (_, body) = try await phone.attestation()
             let members = body.map { member in
@@ -202,7 +203,7 @@ private struct Claims: Decodable {
     func answersHaveTheMembersOfRecordedOnes(_ file: String, _ kind: String) async throws {
         let recorded = try JSONReader.read(
             Array(try Data(contentsOf: Self.recorded.appendingPathComponent("\(file).json"))))
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let phone = await AppCheckPhone(service)
             var reply = try await RunningService.call(
                 "POST", service.base + AppCheckPhone.path("generateAppAttestChallenge"))
@@ -216,8 +217,7 @@ private struct Claims: Decodable {
         }
     }
 
-    private static let recorded = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appendingPathComponent("Vectors/app-check")
+    private static let recorded = BuiltProgram.repository.appendingPathComponent("Tests/Vectors/app-check")
 
     /// The names of a document, without its values.
     private static func shape(_ value: JSONValue) -> [String] {
@@ -229,8 +229,7 @@ private struct Claims: Decodable {
     /// Whatever is wrong with a proof is 403: the client forgets its key and attests anew.
     @Test func refusedProofsAre403AndChangeNothing() async throws {
         let clock = TestClock()
-        try await RunningService.with(Self.configuration(), clock: clock) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration(), clock: clock) { service in
             let phone = await AppCheckPhone(service)
             func expect403(_ what: String, _ verb: String, _ body: [JSONValue.Member]) async throws {
                 let reply = try await phone.call(verb, body)
@@ -285,8 +284,7 @@ private struct Claims: Decodable {
             try await expect403("a late attestation", attest, late)
             try await expect403("a late assertion", assert, spare)
 
-            let revoke = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId))) + "/revoke"
-            _ = try await RunningService.call("POST", service.base + revoke, token: RunningService.adminToken)
+            _ = try await service.revoke(keyId)
             try await expect403("a revoked key", assert, try await phone.assertion(keyId, artifact))
             for name in ["exchangeDebugToken", "exchangeDeviceCheckToken"] {
                 let reply = try await phone.call(name, [.init("debug_token", "x"), .init("device_token", "AAAA")])
@@ -298,8 +296,7 @@ private struct Claims: Decodable {
     /// An artifact does not last for ever, however often it is used.
     @Test func artifactsEnd() async throws {
         let clock = TestClock()
-        try await RunningService.with(Self.configuration(), clock: clock) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration(), clock: clock) { service in
             let phone = await AppCheckPhone(service)
             let (keyId, artifact, _) = try await phone.attested()
             for (wait, verdict) in [(366 * 86_400.0 - 60, "200"), (120, "403 PERMISSION_DENIED")] {
@@ -313,7 +310,7 @@ private struct Claims: Decodable {
 
     /// 400 and 404 silence an app for a day: they are for what can never become right.
     @Test func whatNeverBecomesRightIs400Or404() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let phone = await AppCheckPhone(service)
             let (_, body) = try await phone.attestation()
             func post(_ path: String, _ text: String, type: String? = "application/json") async throws -> String {
@@ -346,8 +343,7 @@ private struct Claims: Decodable {
         let store = FaultyStore { verb in
             if verb == "attestationStanding" || verb == "consume" { throw StoreFault.unavailable("away") }
         }
-        try await RunningService.with(Self.configuration(), store: store) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration(), store: store) { service in
             let phone = await AppCheckPhone(service)
             let away = try await phone.call("exchangeAppAttestAttestation", try await phone.attestation().body)
             #expect(AppCheckPhone.verdict(away) == "503 UNAVAILABLE")
@@ -357,7 +353,7 @@ private struct Claims: Decodable {
             #expect(AppCheckPhone.verdict(apple) == "503 UNAVAILABLE")
         }
         let narrow = Self.configuration { $0.limits.requestsPerSecondPerApp = 1 }
-        try await RunningService.with(narrow) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(narrow) { service in
             var verdicts: Set<String> = []
             for _ in 0..<6 {
                 let path = AppCheckPhone.path("generateAppAttestChallenge")
@@ -372,7 +368,7 @@ private struct Claims: Decodable {
     @Test(arguments: [(Configuration.Mode.monitor, 403), (.off, 503), (.enforce, 403)])
     func noModeGivesATokenForARefusedProof(_ mode: Configuration.Mode, _ status: Int) async throws {
         let settings = Self.configuration { $0.apps[0].mode = mode }
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { (service) async throws in
             let phone = await AppCheckPhone(service)
             let body: [JSONValue.Member] = [
                 .init("key_id", .string(Base64.encode([UInt8](repeating: 1, count: 32)))),
@@ -384,7 +380,7 @@ private struct Claims: Decodable {
 
     @Test func simulatedKeysAreRefusedUnlessAllowed() async throws {
         let settings = Self.configuration(appCheck: { $0.simulated = .refuse })
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let phone = await AppCheckPhone(service)
             let (keyId, body) = try await phone.attestation()
             let refused = try await phone.call("exchangeAppAttestAttestation", body)
@@ -399,7 +395,7 @@ private struct Claims: Decodable {
             let reply = try await RunningService.call(method, service.base + path)
             return (AppCheckPhone.verdict(reply), reply)
         }
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let app = "/v1/\(AppCheckPhone.project)/apps/\(AppCheckPhone.id)"
             for path in [
                 app + ":exchangeRecaptchaToken", app, "/v1/projects", "/v1/projects/", "/v1beta/projects/x:y",
@@ -424,7 +420,7 @@ private struct Claims: Decodable {
             }
         }
         let narrow = Self.configuration { $0.limits.requestsPerSecondPerAddress = 1 }
-        try await RunningService.with(narrow) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(narrow) { service in
             var verdicts: Set<String> = []
             for _ in 0..<6 { verdicts.insert(try await verdict(service, "POST", "/v1/projects/1:x").0) }
             #expect(verdicts == ["404 NOT_FOUND", "429 RESOURCE_EXHAUSTED"])
@@ -432,16 +428,15 @@ private struct Claims: Decodable {
     }
 
     @Test func theInterfaceIsOffUnlessConfigured() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             #expect(try await service.get("/v1/jwks").verdict == "404 path.unknown")
             let path = AppCheckPhone.path("generateAppAttestChallenge")
             #expect(try await service.post(path, [:]).verdict == "404 path.unknown")
             // A header of the app's other backends is nothing to a service without App Check.
             let phone = await Phone(service)
             let keyId = try await phone.attested()
-            let token = try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text
             let passed = try await RunningService.call(
-                "GET", service.base + "/v1/authorize?simulated=allow", token: token,
+                "GET", service.base + "/v1/authorize?simulated=allow", token: try await phone.token(keyId),
                 headers: ["X-Firebase-AppCheck": "eyJ"])
             #expect(passed.status == 204)
         }

@@ -8,6 +8,7 @@ import DeviceSimulator
 import Formats
 import Foundation
 import NIOConcurrencyHelpers
+import TestSupport
 import Testing
 import TrustStores
 import TrustTokens
@@ -36,7 +37,7 @@ import _CryptoExtras
 
     @Test func gatewaysTakeAppCheckTokens() async throws {
         let settings = AppCheckTests.configuration(appCheck: { $0.debugTokens = [Self.debug("ci")] })
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let phone = await AppCheckPhone(service)
             let (keyId, _, token) = try await phone.attested()
             for (query, verdict) in [
@@ -53,13 +54,12 @@ import _CryptoExtras
             #expect(passed.headers["x-sealward-environment"] == "production")
             #expect(passed.headers["x-sealward-tier"]?.isEmpty == false)
             // One of the two: which would count is not guessed.
-            let native = try await service.post("/v1/apps/shop/tokens", try await phone.phone.assertion(keyId))[
-                "token"]?.text
+            let native = try await phone.phone.token(keyId)
             let both = try await authorize(service, "simulated=allow", token, bearer: native)
             #expect(both.verdict == "400 request.malformed")
             // Neither kind of token is the other.
             #expect(
-                try await authorize(service, "simulated=allow", try #require(native)).verdict == "401 token.invalid")
+                try await authorize(service, "simulated=allow", native).verdict == "401 token.invalid")
             #expect(try await service.get("/v1/authorize?simulated=allow", token: token).verdict == "401 token.invalid")
             for spoiled in [token + "x", String(token.dropLast(8)), "", "a.b.c"] {
                 #expect(try await authorize(service, "simulated=allow", spoiled).status == 401)
@@ -75,8 +75,7 @@ import _CryptoExtras
             #expect(passes.headers["x-sealward-tier"] == "low")
             #expect(try await authorize(service, "debug=allow&tier=high", debug).verdict == "403 policy.tier")
 
-            let revoke = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId))) + "/revoke"
-            _ = try await RunningService.call("POST", service.base + revoke, token: RunningService.adminToken)
+            _ = try await service.revoke(keyId)
             #expect(try await authorize(service, "simulated=allow", token).verdict == "403 key.revoked")
             service.clock.advance(3601)
             #expect(try await authorize(service, "debug=allow", debug).verdict == "401 token.invalid")
@@ -95,7 +94,7 @@ import _CryptoExtras
                 $0.apps[other] = "bank"
                 $0.debugTokens = [Self.debug("ci"), Self.debug("bank-ci", "another debug token", app: "bank")]
             })
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let phone = await AppCheckPhone(service)
             func exchange(_ token: String, _ app: String) async throws -> Reply {
                 try await phone.call("exchangeDebugToken", [.init("debugToken", .string(token))], app: app)
@@ -141,10 +140,9 @@ import _CryptoExtras
             return debug
         }
         let store = Store.inMemory()
-        try await RunningService.with(settings(.refuse), store: store) { (left: RunningService) async throws -> Void in
+        try await RunningService.with(settings(.refuse), store: store) { left in
             let key = try await check(left, .refuse)
-            try await RunningService.with(settings(.allow), store: store) {
-                (right: RunningService) async throws -> Void in
+            try await RunningService.with(settings(.allow), store: store) { (right) async throws in
                 #expect(try await check(right, .allow) == key, "the store keeps the key")
             }
         }
@@ -152,7 +150,7 @@ import _CryptoExtras
 
     @Test func guessesOfDebugTokensAreLimited() async throws {
         let settings = AppCheckTests.configuration(appCheck: { $0.debugTokens = [Self.debug("ci")] })
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let phone = await AppCheckPhone(service)
             func exchange(_ token: String) async throws -> String {
                 AppCheckPhone.verdict(try await phone.call("exchangeDebugToken", [.init("debugToken", .string(token))]))
@@ -168,7 +166,7 @@ import _CryptoExtras
 
     /// Limited-use tokens pass a gateway only if it spends them, and then once, whoever spends them.
     @Test func limitedUseTokensAreSpentByGatewaysToo() async throws {
-        try await RunningService.with(AppCheckTests.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(AppCheckTests.configuration()) { service in
             let phone = await AppCheckPhone(service)
             let (keyId, artifact, _) = try await phone.attested()
             func limited() async throws -> String {
@@ -194,7 +192,7 @@ import _CryptoExtras
 
     /// A token never says how it wants to be verified, and who has the public key has not the private one.
     @Test func forgedTokensAreRefused() async throws {
-        try await RunningService.with(AppCheckTests.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(AppCheckTests.configuration()) { service in
             let (_, _, token) = try await (await AppCheckPhone(service)).attested()
             let parts = token.split(separator: ".").map(String.init)
             let published = try #require(try await service.get("/v1/jwks")["keys"])
@@ -222,7 +220,7 @@ import _CryptoExtras
 
     @Test func debugTokensAreOffUnlessNamedAndEndWithTheirName() async throws {
         func exchange(_ settings: Configuration, _ token: String) async throws -> String {
-            try await RunningService.with(settings) { (service: RunningService) async throws -> String in
+            try await RunningService.with(settings) { service in
                 let phone = await AppCheckPhone(service)
                 let reply = try await phone.call("exchangeDebugToken", [.init("debugToken", .string(token))])
                 return AppCheckPhone.verdict(reply)
@@ -241,7 +239,7 @@ import _CryptoExtras
         let soon = AppCheckTests.configuration(appCheck: {
             $0.debugTokens = [Self.debug("ci", expires: clock.now.addingTimeInterval(60))]
         })
-        try await RunningService.with(soon, clock: clock) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(soon, clock: clock) { service in
             let phone = await AppCheckPhone(service)
             let reply = try await phone.call("exchangeDebugToken", [.init("debug_token", .string(Self.debugToken))])
             let token = try #require(reply["token"]?.text)
@@ -255,10 +253,9 @@ import _CryptoExtras
     @Test func deviceTokensThatAppleKnowsGetTheLowestTier() async throws {
         let apple = ScriptedApple()
         let settings = AppCheckTests.configuration {
-            $0.apple = Configuration.AppleAccount(
-                teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
+            $0.apple = .ofTests
         }
-        try await RunningService.with(settings, transport: apple) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings, transport: apple) { service in
             let phone = await AppCheckPhone(service)
             let good = try await phone.call("exchangeDeviceCheckToken", [.init("device_token", "_-8")])
             #expect(good.status == 200)
@@ -300,34 +297,28 @@ import _CryptoExtras
     @Test func aTokenIsConsumedOnceOverAllNodes() async throws {
         let store = Store.inMemory()
         let settings = AppCheckTests.configuration()
-        try await RunningService.with(settings, store: store) { (left: RunningService) async throws -> Void in
-            try await RunningService.with(settings, store: store, clock: left.clock) {
-                (right: RunningService) async throws -> Void in
+        try await RunningService.with(settings, store: store) { left in
+            try await RunningService.with(settings, store: store, clock: left.clock) { right in
                 let phone = await AppCheckPhone(left)
                 let (keyId, artifact, _) = try await phone.attested()
                 let limited = try await phone.call(
                     "exchangeAppAttestAssertion", try await phone.assertion(keyId, artifact, limitedUse: true))
                 #expect(limited["ttl"] == "300s")
                 let token = try #require(limited["token"]?.text)
-                let answers = try await withThrowingTaskGroup(of: String.self) { group in
-                    for index in 0..<40 {
-                        let (node, version) = (index % 2 == 0 ? left : right, index % 4 < 2 ? "v1" : "v1beta")
-                        group.addTask {
-                            let reply = try await node.post(
-                                "/\(version)/projects/shop-project:verifyAppCheckToken",
-                                ["app_check_token": .string(token)], token: RunningService.serverToken)
-                            return "\(reply.status) \(String(decoding: reply.body, as: UTF8.self))"
-                        }
-                    }
-                    return try await group.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
+                let answers = try await allAtOnce(40) { index in
+                    let (node, version) = (index % 2 == 0 ? left : right, index % 4 < 2 ? "v1" : "v1beta")
+                    let reply = try await node.post(
+                        "/\(version)/projects/shop-project:verifyAppCheckToken",
+                        ["app_check_token": .string(token)], token: RunningService.serverToken)
+                    return "\(reply.status) \(String(decoding: reply.body, as: UTF8.self))"
                 }
-                #expect(answers == ["200 {}": 1, "200 {\"alreadyConsumed\":true}": 39])
+                #expect(answers.tally == ["200 {}": 1, "200 {\"alreadyConsumed\":true}": 39])
             }
         }
     }
 
     @Test func onlyServersConsumeTokens() async throws {
-        try await RunningService.with(AppCheckTests.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(AppCheckTests.configuration()) { service in
             let (_, _, token) = try await (await AppCheckPhone(service)).attested()
             func verify(_ project: String, _ token: String, caller: String?) async throws -> String {
                 AppCheckPhone.verdict(

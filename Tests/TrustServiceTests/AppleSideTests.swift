@@ -6,8 +6,8 @@ import Crypto
 import DeviceSimulator
 import Formats
 import Foundation
-import Logging
 import NIOConcurrencyHelpers
+import TestSupport
 import Testing
 import TrustStores
 import Vocabulary
@@ -58,6 +58,12 @@ final class ScriptedApple: AppleTransport, Sendable {
     }
 }
 
+extension Configuration.AppleAccount {
+    static var ofTests: Self {
+        Self(teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
+    }
+}
+
 /// Apple as it answers 304 once enough requests are open, or after ten seconds.
 final class PatientApple: AppleTransport, Sendable {
     private let wanted: Int
@@ -72,8 +78,7 @@ final class PatientApple: AppleTransport, Sendable {
             open.now += 1
             open.highest = max(open.highest, open.now)
         }
-        let deadline = ContinuousClock.now + .seconds(10)
-        while highest < wanted, ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+        try? await eventually("all requests are open", within: .seconds(10)) { highest >= wanted }
         open.withLockedValue { $0.now -= 1 }
         return AppleAnswer(status: 304, headers: [:], body: [])
     }
@@ -86,31 +91,26 @@ final class PatientApple: AppleTransport, Sendable {
                 Configuration.Bit(bit: 0, name: "welcome", resetAfterMonths: 12),
                 Configuration.Bit(bit: 1, name: "banned"),
             ]
-            $0.apple = Configuration.AppleAccount(
-                teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
+            $0.apple = .ofTests
         }
     }
 
     @Test func bitsAreReadAndWrittenByName() async throws {
         let apple = ScriptedApple()
-        try await RunningService.with(configuration(), transport: apple) {
-            (service: RunningService) async throws -> Void in
-            func call(_ name: String, _ extra: [JSONValue.Member] = []) async throws -> Reply {
-                let body = JSONValue.object(
-                    [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra)
-                return try await service.post("/v1/devicecheck/\(name)", body, token: RunningService.serverToken)
-            }
-            let unset = try await call("query")
+        try await RunningService.with(configuration(), transport: apple) { service in
+            let unset = try await service.deviceCheck("query")
             #expect(unset["set"] == .bool(false))
             #expect(unset["lastUpdate"] == .null)
             #expect(unset["bits"] == ["welcome": false, "banned": false])
-            let updated = try await call("update", [.init("bits", ["banned": true])])
+            let updated = try await service.deviceCheck("update", [.init("bits", ["banned": true])])
             #expect(updated["bits"] == ["welcome": false, "banned": true])
-            #expect(try await call("query")["bits"] == ["welcome": false, "banned": true])
-            #expect(try await call("validate").status == 204)
-            #expect(try await call("update", [.init("bits", ["other": true])]).verdict == "400 request.malformed")
+            #expect(try await service.deviceCheck("query")["bits"] == ["welcome": false, "banned": true])
+            #expect(try await service.deviceCheck("validate").status == 204)
+            #expect(
+                try await service.deviceCheck("update", [.init("bits", ["other": true])]).verdict
+                    == "400 request.malformed")
             apple.state.withLockedValue { $0.status = 503 }
-            let down = try await call("query")
+            let down = try await service.deviceCheck("query")
             #expect(down.verdict == "503 apple.unavailable")
             #expect(down.headers["retry-after"] != nil)
         }
@@ -119,44 +119,43 @@ final class PatientApple: AppleTransport, Sendable {
     /// A token of a development build is found out by Apple's 400 in production, never by a fault there.
     @Test func tokensOfBothEnvironmentsAreAsked() async throws {
         let apple = ScriptedApple()
-        try await RunningService.with(configuration(), transport: apple) {
-            (service: RunningService) async throws -> Void in
-            func call(_ name: String, _ extra: [JSONValue.Member] = []) async throws -> Reply {
-                let body = JSONValue.object(
-                    [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra)
-                return try await service.post("/v1/devicecheck/\(name)", body, token: RunningService.serverToken)
-            }
+        try await RunningService.with(configuration(), transport: apple) { service in
             func hosts() -> [Bool] {
                 apple.state.withLockedValue { state in
                     defer { state.requests = [] }
                     return state.requests.map { $0.url.contains("development") }
                 }
             }
-            #expect(try await call("query")["environment"] == "production")
+            #expect(try await service.deviceCheck("query")["environment"] == "production")
             #expect(hosts() == [false])
             apple.state.withLockedValue { $0.hosts = ["//api.devicecheck": (400, "Bad Device Token")] }
-            #expect(try await call("query")["environment"] == "development")
+            #expect(try await service.deviceCheck("query")["environment"] == "development")
             #expect(hosts() == [false, true])
             // Both bits: the environment is found out by reading, so nothing is written to the wrong one.
-            let both = try await call("update", [.init("bits", ["banned": true, "welcome": true])])
+            let both = try await service.deviceCheck("update", [.init("bits", ["banned": true, "welcome": true])])
             #expect(both["environment"] == "development")
             #expect(apple.state.withLockedValue { $0.requests.first?.url.hasSuffix("query_two_bits") } == true)
             #expect(hosts() == [false, true, true, true])
-            #expect(try await call("query", [.init("environment", "production")]).verdict == "400 deviceToken.invalid")
+            #expect(
+                try await service.deviceCheck("query", [.init("environment", "production")]).verdict
+                    == "400 deviceToken.invalid")
             #expect(hosts() == [false])
-            #expect(try await call("query", [.init("environment", "development")])["environment"] == "development")
+            #expect(
+                try await service.deviceCheck("query", [.init("environment", "development")])["environment"]
+                    == "development")
             #expect(hosts() == [true])
-            #expect(try await call("query", [.init("environment", "sandbox")]).verdict == "400 request.malformed")
+            #expect(
+                try await service.deviceCheck("query", [.init("environment", "sandbox")]).verdict
+                    == "400 request.malformed")
             apple.state.withLockedValue { $0.hosts = ["//api.devicecheck": (503, "")] }
-            #expect(try await call("query").verdict == "503 apple.unavailable")
+            #expect(try await service.deviceCheck("query").verdict == "503 apple.unavailable")
             #expect(hosts().allSatisfy { !$0 })
         }
     }
 
     @Test func aPromotionIsGrantedOnceForADevice() async throws {
         let apple = ScriptedApple()
-        try await RunningService.with(configuration(), transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration(), transport: apple) { service in
             func claim(_ phone: Phone, _ keyId: String, _ transaction: String) async throws -> Reply {
                 let body = try await phone.assertion(
                     keyId,
@@ -196,9 +195,7 @@ final class PatientApple: AppleTransport, Sendable {
     private func worker(
         _ settings: Configuration, _ store: any TrustStore, _ apple: any AppleTransport, _ clock: TestClock
     ) async throws -> ReceiptWorker {
-        let server = try await TrustServer(
-            configuration: settings, store: store, transport: apple, sources: clock.sources,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
+        let server = try await RunningService.idle(settings, store: store, clock: clock, transport: apple)
         return ReceiptWorker(parts: server.parts, apple: try #require(server.parts.live.current.apple))
     }
 
@@ -207,8 +204,7 @@ final class PatientApple: AppleTransport, Sendable {
         let (store, clock, apple) = (Store.inMemory(), TestClock(), PatientApple(wanted: 6))
         let settings = configuration()
         let worker = try await worker(settings, store, apple, clock)
-        try await RunningService.with(settings, store: store, clock: clock, transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings, store: store, clock: clock, transport: apple) { service in
             let phone = await Phone(service)
             for _ in 0..<6 { _ = try await phone.attested() }
             clock.advance(86_400 * 1.2)
@@ -226,8 +222,7 @@ final class PatientApple: AppleTransport, Sendable {
         let store = Store.inMemory()
         let clock = TestClock()
         let worker = try await worker(settings, store, apple, clock)
-        try await RunningService.with(settings, store: store, clock: clock, transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings, store: store, clock: clock, transport: apple) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let key = try #require(Base64.decode(keyId))
@@ -252,5 +247,13 @@ final class PatientApple: AppleTransport, Sendable {
             #expect(try await worker.round() == 0)
             #expect(try await service.get(path, token: RunningService.adminToken)["riskMetric"] == .integer(12))
         }
+    }
+}
+
+extension RunningService {
+    fileprivate func deviceCheck(_ name: String, _ extra: [JSONValue.Member] = []) async throws -> Reply {
+        let body = JSONValue.object(
+            [.init("app", "shop"), .init("deviceToken", "AAAA"), .init("transactionId", "t1")] + extra)
+        return try await post("/v1/devicecheck/\(name)", body, token: RunningService.serverToken)
     }
 }

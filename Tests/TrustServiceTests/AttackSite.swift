@@ -31,10 +31,9 @@ enum AttackSite: String, Sendable, CustomTestStringConvertible {
         }
         let url = try await PostgresServer.sharedWithEmptyStore().url
         let (first, second) = (try await SQLTrustStore.postgres(url), try await SQLTrustStore.postgres(url))
-        try await RunningService.with(configuration, store: first, transport: transport) {
-            (left: RunningService) async throws -> Void in
+        try await RunningService.with(configuration, store: first, transport: transport) { left in
             try await RunningService.with(configuration, store: second, clock: left.clock, transport: transport) {
-                (right: RunningService) async throws -> Void in
+                right in
                 var both = left
                 both.peers = [right.base]
                 try await body(both)

@@ -6,6 +6,7 @@ import DeviceSimulator
 import Formats
 import Foundation
 import NIOConcurrencyHelpers
+import TestSupport
 import Testing
 import TrustStores
 import Vocabulary
@@ -15,7 +16,7 @@ import Vocabulary
 /// Requirement B9: each attack is refused with its own code, and changes nothing.
 @Suite struct AttackTests {
     @Test(arguments: AttackSite.available) func everyFaultOfAnAttestationHasItsCode(_ site: AttackSite) async throws {
-        try await site.run { (service: RunningService) async throws -> Void in
+        try await site.run { service in
             for fault in AttestationFault.allCases {
                 let phone = await Phone(service)
                 phone.faults.next.withLockedValue { $0 = fault }
@@ -38,7 +39,7 @@ import Vocabulary
     }
 
     @Test(arguments: AttackSite.available) func everyFaultOfAnAssertionHasItsCode(_ site: AttackSite) async throws {
-        try await site.run { (service: RunningService) async throws -> Void in
+        try await site.run { service in
             for fault in AssertionFault.allCases {
                 let phone = await Phone(service)
                 let keyId = try await phone.attested()
@@ -57,7 +58,7 @@ import Vocabulary
     }
 
     @Test(arguments: AttackSite.available) func modifiedAndReplayedRequestsAreRefused(_ site: AttackSite) async throws {
-        try await site.run { (service: RunningService) async throws -> Void in
+        try await site.run { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             // A replay.
@@ -93,7 +94,7 @@ import Vocabulary
             settings.apps.append(settings.apps[0])
             settings.apps[1].id = "other"
         }
-        try await site.run(configuration) { (service: RunningService) async throws -> Void in
+        try await site.run(configuration) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let other = try await phone.attested()
@@ -113,7 +114,7 @@ import Vocabulary
     }
 
     @Test(arguments: AttackSite.available) func aKeyBelongsToOneUser(_ site: AttackSite) async throws {
-        try await site.run { (service: RunningService) async throws -> Void in
+        try await site.run { service in
             let phone = await Phone(service)
             let (_, body) = try await phone.attestation(user: "ada")
             #expect(try await service.post("/v1/apps/shop/attestations", body).status == 201)
@@ -131,7 +132,7 @@ import Vocabulary
     }
 
     @Test(arguments: AttackSite.available) func anAttestationIsNoAssertion(_ site: AttackSite) async throws {
-        try await site.run { (service: RunningService) async throws -> Void in
+        try await site.run { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let (_, body) = try await phone.attestation()
@@ -147,37 +148,32 @@ import Vocabulary
         let configuration = RunningService.configuration {
             $0.apps[0].counterMode = mode == "strict" ? .strict : .challenge
         }
-        try await site.run(configuration) { (service: RunningService) async throws -> Void in
+        try await site.run(configuration) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
-            func race(_ what: String, _ bodies: [JSONValue]) async throws {
-                let replies = try await withThrowingTaskGroup(of: String.self) { group in
-                    for index in 0..<200 {
-                        group.addTask { try await phone.assert(bodies[index % bodies.count]).verdict }
-                    }
-                    return try await group.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
-                }
+            func assertAtOnce(_ what: String, _ bodies: [JSONValue]) async throws {
+                let replies = try await allAtOnce(200) { try await phone.assert(bodies[$0 % bodies.count]).verdict }
+                    .tally
                 #expect(replies["200"] == 1, "\(what): \(replies)")
                 let allowed: Set = ["200", "409 assert.counter.replayed", "409 challenge.used"]
                 #expect(allowed.isSuperset(of: replies.keys), "\(what): \(replies)")
                 #expect(replies.values.reduce(0, +) == 200, "\(what)")
             }
-            try await race("one assertion", [try await phone.assertion(keyId)])
+            try await assertAtOnce("one assertion", [try await phone.assertion(keyId)])
             let challenge = try await phone.challenge("assert")
             var bodies: [JSONValue] = []
             for _ in 0..<200 { bodies.append(try await phone.assertion(keyId, challenge: challenge)) }
-            try await race("one challenge, many counters", bodies)
+            try await assertAtOnce("one challenge, many counters", bodies)
             // Two assertions with one counter, each over a challenge of its own.
             let first = try await phone.assertion(keyId)
             let second = try await phone.assertion(keyId, fault: .counterGoesBack)
-            try await race("one counter, two challenges", [first, second])
+            try await assertAtOnce("one counter, two challenges", [first, second])
         }
     }
 
     @Test func modesDecideWhatARefusalDoes() async throws {
         for mode in [Configuration.Mode.monitor, .off] {
-            try await RunningService.with(RunningService.configuration { $0.apps[0].mode = mode }) {
-                (service: RunningService) async throws -> Void in
+            try await RunningService.with(RunningService.configuration { $0.apps[0].mode = mode }) { service in
                 let phone = await Phone(service)
                 phone.faults.next.withLockedValue { $0 = .otherApp }
                 let reply = try await service.post("/v1/apps/shop/attestations", try await phone.attestation().body)

@@ -5,6 +5,7 @@ import AppAttest
 import DeviceSimulator
 import Formats
 import Foundation
+import TestSupport
 import Testing
 import TrustStores
 import TrustTokens
@@ -76,7 +77,7 @@ import Vocabulary
     }
 
     @Test func appsAndEnvironmentsAreKeptApart() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let shop = try await Self.token(service, "shop", RunningService.app)
             let bank = try await Self.token(service, "bank", Self.bank)
             func ask(_ query: String, _ token: String) async throws -> Reply {
@@ -123,7 +124,7 @@ import Vocabulary
 
     /// Backends and gateways hold a token to the same terms, and what is refused is not spent.
     @Test func consumingAsksWhatAGatewayAsks() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let development = SimulatedApp(RunningService.app.applicationId, distribution: .development)
             let shop = try await Self.token(service, "shop", RunningService.app, singleUse: true)
             let built = try await Self.token(service, "shop", development, singleUse: true)
@@ -154,10 +155,10 @@ import Vocabulary
     }
 
     @Test func aGatewayMaySpendTokens() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let single = try await Self.token(service, "shop", RunningService.app, singleUse: true)
             let many = try await Self.token(service, "shop", RunningService.app)
-            func ask(_ query: String, _ token: String) async throws -> String {
+            @Sendable func ask(_ query: String, _ token: String) async throws -> String {
                 try await service.get("/v1/authorize?\(query)", token: token).verdict
             }
             for (query, verdict) in [
@@ -172,20 +173,14 @@ import Vocabulary
             // Whoever asks for one use does not let in what can be copied.
             #expect(try await ask("simulated=allow&once=consume", many) == "400 token.not-single-use")
             #expect(try await ask("simulated=allow", many) == "204")
-            let verdicts = try await withThrowingTaskGroup(of: String.self) { group in
-                let token = try await Self.token(service, "shop", RunningService.app, singleUse: true)
-                for index in 0..<20 {
-                    group.addTask {
-                        if index % 2 == 0 { return try await ask("simulated=allow&once=consume", token) }
-                        let body: JSONValue = ["token": .string(token), "simulated": "allow"]
-                        let spent = try await service.post(
-                            "/v1/tokens/consume", body, token: RunningService.serverToken)
-                        return spent.status == 200 ? "204" : spent.verdict
-                    }
-                }
-                return try await group.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
+            let token = try await Self.token(service, "shop", RunningService.app, singleUse: true)
+            let verdicts = try await allAtOnce(20) { index in
+                if index % 2 == 0 { return try await ask("simulated=allow&once=consume", token) }
+                let body: JSONValue = ["token": .string(token), "simulated": "allow"]
+                let spent = try await service.post("/v1/tokens/consume", body, token: RunningService.serverToken)
+                return spent.status == 200 ? "204" : spent.verdict
             }
-            #expect(verdicts == ["204": 1, "409 token.spent": 19])
+            #expect(verdicts.tally == ["204": 1, "409 token.spent": 19])
         }
     }
 
@@ -194,9 +189,9 @@ import Vocabulary
         _ settings: Configuration, _ store: any TrustStore,
         _ body: @escaping (RunningService, String) async throws -> Void
     ) async throws {
-        try await RunningService.with(configuration(), store: store) { (other: RunningService) async throws -> Void in
+        try await RunningService.with(configuration(), store: store) { other in
             let token = try await token(other, "shop", RunningService.app)
-            try await RunningService.with(settings, store: store) { (service: RunningService) async throws -> Void in
+            try await RunningService.with(settings, store: store) { service in
                 try await body(service, token)
             }
         }

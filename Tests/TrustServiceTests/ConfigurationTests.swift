@@ -5,6 +5,7 @@ import AppAttest
 import Crypto
 import Foundation
 import TLSModel
+import TestSupport
 import Testing
 import TrustStores
 import TrustTokens
@@ -276,8 +277,7 @@ import TrustTokens
 
     /// `docs/configuration.md` is written from the tables that read a configuration. `SEALWARD_REGENERATE=1` writes it again.
     @Test func thePageIsCurrent() throws {
-        let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "docs/configuration.md")
+        let page = BuiltProgram.repository.appending(path: "docs/configuration.md")
         let text = ConfigurationPage.markdown
         if ProcessInfo.processInfo.environment["SEALWARD_REGENERATE"] == "1" { try Data(text.utf8).write(to: page) }
         #expect(try String(contentsOf: page, encoding: .utf8) == text)

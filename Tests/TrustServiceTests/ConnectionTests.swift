@@ -17,7 +17,7 @@ import Vocabulary
     }
 
     @Test func halfClosedRequestsAreAnswered() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let connection = try LoopbackClient(port: try port(service))
             connection.send("GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
             connection.finishSending()
@@ -36,7 +36,7 @@ import Vocabulary
         "\u{0}\u{1}\u{2}\r\n\r\n",
     ])
     func unreadableRequestsGetAProblemOrAreClosed(_ text: String) async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let connection = try LoopbackClient(port: try port(service))
             connection.send(text)
             let answer = await connection.answer()
@@ -47,7 +47,7 @@ import Vocabulary
     }
 
     @Test func oversizedBodiesAreRefusedBeforeTheyArrive() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let connection = try LoopbackClient(port: try port(service))
             connection.send(
                 "POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999999999\r\n\r\n{"
@@ -64,7 +64,7 @@ import Vocabulary
         "CONNECT /livez HTTP/1.1\r\nHost: x\r\n\r\n",
     ])
     func whoeverAsksForAnotherProtocolLearnsThatTheConnectionEnds(_ request: String) async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let connection = try LoopbackClient(port: try port(service))
             let start = ContinuousClock.now
             connection.send(request + ConnectionTests.get)
@@ -77,7 +77,7 @@ import Vocabulary
     /// Clients that send and reset: nothing is done for those that are gone when their turn comes.
     @Test func nothingIsDoneForWhoeverHasGoneAway() async throws {
         let configuration = RunningService.configuration { $0.limits.requestsPerSecondPerAddress = 1_000_000 }
-        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration) { service in
             let port = try port(service)
             let body =
                 "{\"keyId\":\"\(String(repeating: "A", count: 43))=\",\"attestation\":\"\(String(repeating: "A", count: 40_000))\",\"challenge\":\"AAAA\"}"
@@ -107,7 +107,7 @@ import Vocabulary
     @Test func theLastRequestOfAConnectionIsAnsweredAndSaysSo() async throws {
         var limits = ConnectionLimits()
         limits.requests = 5
-        try await RunningService.with(connections: limits) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(connections: limits) { service in
             let connection = try LoopbackClient(port: try port(service))
             var all = ""
             for _ in 0..<4 {
@@ -126,7 +126,7 @@ import Vocabulary
         var limits = ConnectionLimits()
         limits.total = .seconds(1)
         limits.requests = .max
-        try await RunningService.with(connections: limits) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(connections: limits) { service in
             let start = ContinuousClock.now
             let connection = try LoopbackClient(port: try port(service))
             var answer = ""
@@ -145,7 +145,7 @@ import Vocabulary
 
     /// A client that does not wait for an answer gets no second one, and the end of its connection.
     @Test func aConnectionHasOneRequestAtATime() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let connection = try LoopbackClient(port: try port(service))
             connection.send(String(repeating: ConnectionTests.get, count: 2000))
             let all = await connection.everything()
@@ -165,7 +165,7 @@ import Vocabulary
         "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: te, close\r\n\r\n",
     ])
     func theConnectionIsClosedWhenItWasAskedFor(_ request: String) async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let connection = try LoopbackClient(port: try port(service))
             connection.send(request)
             let start = ContinuousClock.now
@@ -175,7 +175,7 @@ import Vocabulary
     }
 
     @Test func waitingClientsAreToldToContinue() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let body = #"{"purpose":"assert"}"#
             let head =
                 "POST /v1/apps/shop/challenges HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nConnection: close\r\n"
@@ -191,7 +191,7 @@ import Vocabulary
     }
 
     @Test func targetsInAbsoluteFormAreTaken() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             for (target, status) in [
                 ("http://x/livez", 200), ("HTTP://x:80/livez?a=b", 200), ("http://x", 404), ("http:livez", 400),
                 ("ftp://x/livez", 400),
@@ -230,7 +230,7 @@ import Vocabulary
     /// Every place is taken by idle connections of one address, and another one is served.
     @Test func anIdleConnectionMakesRoomForANewcomer() async throws {
         let configuration = RunningService.configuration { $0.limits.connections = 8 }
-        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration) { service in
             let port = try port(service)
             let held = try (0..<8).map { _ in try LoopbackClient(from: 2, port: port) }
             for connection in held {
@@ -255,7 +255,7 @@ import Vocabulary
         "GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
     ]) func whatWaitsForItsClientMakesRoomForANewcomer(_ sent: String) async throws {
         let configuration = RunningService.configuration { $0.limits.connections = 8 }
-        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration) { service in
             let port = try port(service)
             let held = try (0..<8).map { _ in try LoopbackClient(from: 2, port: port) }
             for connection in held {
@@ -277,8 +277,7 @@ import Vocabulary
     @Test func connectionsOverTheCapAreClosedCountedAndLogged() async throws {
         let configuration = RunningService.configuration { $0.limits.connectionsPerAddress = 5 }
         let lines = LogLines()
-        try await RunningService.with(configuration, log: lines.logger) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration, log: lines.logger) { service in
             let port = try port(service)
             let held = try (0..<20).map { _ in try LoopbackClient(from: 2, port: port) }
             for (index, connection) in held.enumerated() where index >= 5 {

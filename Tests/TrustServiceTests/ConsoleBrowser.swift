@@ -44,6 +44,13 @@ final class ConsoleBrowser: Sendable {
         extra = headers
     }
 
+    /// One that has signed in.
+    convenience init(_ service: RunningService, as token: String, source: UInt32 = 1) throws {
+        try self.init(service.internalBase, source: source)
+        let status = try signIn(token).status
+        guard status == 303 else { throw Failure("not signed in: \(status)") }
+    }
+
     /// Sends one request.
     func send(_ method: String, _ path: String, _ headers: [String] = [], body: String = "") throws -> Page {
         let client = try LoopbackClient(from: source, port: port, limit: 10)

@@ -19,7 +19,7 @@ struct ConsoleChromiumTests {
         ramp.dailyActiveUsers = 50_000
         ramp.start = Date().addingTimeInterval(-40 * 3600)
         configuration.apps[0].ramp = ramp
-        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration) { service in
             let phone = await Phone(service)
             var ids: [String] = []
             // Names that would run, or break the page, if they were markup; and one that is as long as one may be.
@@ -32,8 +32,7 @@ struct ConsoleChromiumTests {
             for fault in [.corruptedSignature, .otherApp, .trailingByte] as [AssertionFault] {
                 _ = try await phone.assert(try await phone.assertion(ids[1], fault: fault))
             }
-            let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-                .deletingLastPathComponent().appendingPathComponent("Scripts/console-check")
+            let script = BuiltProgram.repository.appendingPathComponent("Scripts/console-check")
             var arguments = [service.internalBase ?? "", RunningService.adminToken, "--revoke", ids[1]]
             if let folder = ProcessInfo.processInfo.environment["SEALWARD_SCREENSHOTS"] {
                 arguments += ["--screenshots", folder]

@@ -39,8 +39,8 @@ import Vocabulary
         clock: TestClock = TestClock(), interfaces: (ServiceParts) -> [any Handler] = { _ in [] },
         _ body: (RunningService) async throws -> Void
     ) async throws {
-        try await RunningService.with(configuration, store: store, clock: clock, interfaces: interfaces) {
-            (service: RunningService) async throws -> Void in try await body(service)
+        try await RunningService.with(configuration, store: store, clock: clock, interfaces: interfaces) { service in
+            try await body(service)
         }
     }
 
@@ -83,8 +83,7 @@ import Vocabulary
         var configuration = Self.configuration()
         configuration.observe.routes = ["checkout", "search"]
         try await Self.with(configuration) { service in
-            let browser = try ConsoleBrowser(service.internalBase)
-            _ = try browser.signIn(RunningService.adminToken)
+            let browser = try ConsoleBrowser(service, as: RunningService.adminToken)
             #expect(try !browser.get("/console/?app=shop").body.contains("What enforcement would find"))
             for token in [nil, nil, nil, "a.b.c"] {
                 #expect(try await service.get("/v1/authorize?mode=observe&route=checkout", token: token).status == 204)
@@ -94,8 +93,7 @@ import Vocabulary
             #expect(page.contains("75.0 % <span class=\"dim\">3</span>"), "\(page)")
             #expect(page.contains("25.0 % <span class=\"dim\">1</span>") && !page.contains("<code>search</code>"))
             // Who sees one app only does not see what callers without an app do.
-            let one = try ConsoleBrowser(service.internalBase)
-            _ = try one.signIn(Self.token("ops"))
+            let one = try ConsoleBrowser(service, as: Self.token("ops"))
             #expect(try !one.get("/console/?app=shop").body.contains("<code>checkout</code>"))
         }
     }
@@ -168,11 +166,9 @@ import Vocabulary
         try await Self.with { service in
             let keyId = try await Phone(service).attested()
             let revoke = path(keyId) + "/revoke"
-            let browser = try ConsoleBrowser(service.internalBase)
-            try browser.signIn(RunningService.adminToken)
+            let browser = try ConsoleBrowser(service, as: RunningService.adminToken)
             let good = try browser.get(revoke).formToken ?? ""
-            let other = try ConsoleBrowser(service.internalBase)
-            try other.signIn(RunningService.adminToken)
+            let other = try ConsoleBrowser(service, as: RunningService.adminToken)
             let foreign = try other.get(revoke).formToken ?? ""
             #expect(good.utf8.count == 43 && good != foreign)
             let here = "http://127.0.0.1:\(browser.port)"
@@ -279,8 +275,7 @@ import Vocabulary
             let phone = await Phone(service)
             var ids: [String] = []
             for name in names { ids.append(try await phone.attested(user: name)) }
-            let browser = try ConsoleBrowser(service.internalBase)
-            try browser.signIn(RunningService.adminToken)
+            let browser = try ConsoleBrowser(service, as: RunningService.adminToken)
             var pages = [try browser.get("/console/keys")]
             for id in ids { pages.append(try browser.get(path(id))) }
             for name in names { pages.append(try browser.get("/console/keys?user=\(name.utf8.percentEncoded())")) }
@@ -307,7 +302,7 @@ import Vocabulary
                 }
             }
         }
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { (service) async throws in
             #expect(try ConsoleBrowser(service.base).get("/console/").status == 404)
         }
     }
@@ -326,8 +321,7 @@ import Vocabulary
             }
         ) { service in
             func signedIn(_ name: String) throws -> ConsoleBrowser {
-                let browser = try ConsoleBrowser(service.internalBase)
-                #expect(try browser.signIn(Self.token(name)).status == 303)
+                let browser = try ConsoleBrowser(service, as: Self.token(name))
                 #expect(try browser.get("/console/audit").status == 200)
                 return browser
             }
@@ -346,8 +340,7 @@ import Vocabulary
             let reloaded = await parts.withLockedValue { $0 }?.reload { .configuration(other) }
             #expect(reloaded == true)
             #expect(try ops.get("/console/").status == 303)
-            let late = try ConsoleBrowser(service.internalBase)
-            try late.signIn(RunningService.adminToken)
+            let late = try ConsoleBrowser(service, as: RunningService.adminToken)
             for _ in 0..<16 {
                 clock.advance(1750)
                 _ = try late.get("/console/audit")
@@ -364,8 +357,7 @@ import Vocabulary
             _ = try await AuthorizationTests.token(service, "bank", .init("TEAM123456.com.example.bank"))
             let bank = try await service.store.keys(matching: KeyFilter(app: "bank"), after: nil, limit: 1).keys
             let bankKey = try #require(bank.first).id.base64
-            let ops = try ConsoleBrowser(service.internalBase)
-            try ops.signIn(Self.token("ops"))
+            let ops = try ConsoleBrowser(service, as: Self.token("ops"))
             let page = try ops.get("/console/")
             #expect(page.body.contains("<h1>shop") && !page.body.contains("bank"))
             #expect(try ops.get("/console/?app=bank").status == 404)
@@ -378,8 +370,7 @@ import Vocabulary
             #expect(try ops.post(path(bankKey) + "/delete", [("csrf", form)]).status == 404)
             #expect(try await service.store.key(#require(.init(strictBase64: bankKey))) != nil)
 
-            let auditor = try ConsoleBrowser(service.internalBase)
-            try auditor.signIn(Self.token("auditor"))
+            let auditor = try ConsoleBrowser(service, as: Self.token("auditor"))
             #expect(try auditor.get("/console/").fields("location") == ["/console/audit"])
             #expect(try auditor.get("/console/keys").status == 401)
             #expect(try auditor.get(path(keyId)).status == 401)
@@ -396,16 +387,14 @@ import Vocabulary
         try await Self.with { service in
             let keyId = try await Phone(service).attested(user: "anna")
             let (revoke, delete) = (path(keyId) + "/revoke", path(keyId) + "/delete")
-            let reader = try ConsoleBrowser(service.internalBase)
-            #expect(try reader.signIn(Self.token("reader")).status == 303)
+            let reader = try ConsoleBrowser(service, as: Self.token("reader"))
             #expect(try reader.get("/console/").body.contains("reader (read)"))
             let page = try reader.get(path(keyId))
             #expect(page.status == 200 && !page.body.contains(revoke) && !page.body.contains(delete))
             #expect(!page.body.contains("href=\"/console/audit\""))
             #expect(try reader.get(revoke).status == 401 && reader.get("/console/audit").status == 401)
             #expect(try reader.post(revoke, [("csrf", page.formToken ?? "")]).status == 401)
-            let fraud = try ConsoleBrowser(service.internalBase)
-            try fraud.signIn(Self.token("fraud"))
+            let fraud = try ConsoleBrowser(service, as: Self.token("fraud"))
             let shown = try fraud.get(path(keyId))
             #expect(shown.body.contains("fraud (read, revoke)"))
             #expect(shown.body.contains(revoke) && !shown.body.contains(delete))
@@ -426,8 +415,7 @@ import Vocabulary
         try await Self.with { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested(user: "anna")
-            let browser = try ConsoleBrowser(service.internalBase)
-            try browser.signIn(Self.token("ops"))
+            let browser = try ConsoleBrowser(service, as: Self.token("ops"))
             let ask = try browser.get(path(keyId) + "/revoke")
             #expect(ask.body.contains("Revoke this key?"))
             let done = try browser.post(path(keyId) + "/revoke", [("csrf", ask.formToken ?? ""), ("code", "")])
@@ -470,8 +458,7 @@ import Vocabulary
                     riskMetric: metric)
                 _ = try await service.store.complete(lease, with: .receipt(receipt, next: now + 86_400), at: now)
             }
-            let browser = try ConsoleBrowser(service.internalBase)
-            try browser.signIn(RunningService.adminToken)
+            let browser = try ConsoleBrowser(service, as: RunningService.adminToken)
             func found(_ query: String) throws -> [String] {
                 let page = try browser.get("/console/keys?app=shop" + query)
                 #expect(page.status == 200, "\(page.status)")
@@ -503,8 +490,7 @@ import Vocabulary
             let phone = await Phone(service)
             let keyId = try await phone.attested(user: "anna")
             let restore = path(keyId) + "/restore"
-            let browser = try ConsoleBrowser(service.internalBase)
-            try browser.signIn(Self.token("fraud"))
+            let browser = try ConsoleBrowser(service, as: Self.token("fraud"))
             #expect(try !browser.get(path(keyId)).body.contains(restore))
             func revoke() throws {
                 let form = try browser.get(path(keyId) + "/revoke").formToken ?? ""
@@ -529,8 +515,7 @@ import Vocabulary
     @Test func sessionsAreListedAndEnded() async throws {
         try await Self.with { service in
             func signedIn(_ name: String, _ source: UInt32) throws -> ConsoleBrowser {
-                let browser = try ConsoleBrowser(service.internalBase, source: source)
-                #expect(try browser.signIn(Self.token(name)).status == 303)
+                let browser = try ConsoleBrowser(service, as: Self.token(name), source: source)
                 return browser
             }
             let (root, reader) = (try signedIn("root", 1), try signedIn("reader", 7))
@@ -577,8 +562,7 @@ import Vocabulary
             ])
         }
         try await Self.with(store: store) { service in
-            let browser = try ConsoleBrowser(service.internalBase)
-            try browser.signIn(Self.token("auditor"))
+            let browser = try ConsoleBrowser(service, as: Self.token("auditor"))
             let newest = try browser.get("/console/audit")
             #expect(
                 newest.body.contains(">n250.<") && newest.body.contains(">n160.<") && !newest.body.contains(">n100.<"))
@@ -596,8 +580,7 @@ import Vocabulary
             if isDown.withLockedValue({ $0 }) { throw StoreFault.unavailable("down") }
         }
         try await Self.with(store: store) { service in
-            let browser = try ConsoleBrowser(service.internalBase)
-            try browser.signIn(RunningService.adminToken)
+            let browser = try ConsoleBrowser(service, as: RunningService.adminToken)
             isDown.withLockedValue { $0 = true }
             let page = try browser.get("/console/")
             #expect(page.status == 200 && page.body.contains("store.unavailable"))

@@ -35,9 +35,7 @@ import Vocabulary
     }
 
     @Test func twoHundredHalfSentRequestsDelayNobody() async throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let process = try await ServeProcess(ServeProcess.write())
         let port = try port(process)
         let head = "POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         _ = try await middleAnswer(port, of: 20)
@@ -64,9 +62,7 @@ import Vocabulary
     }
 
     @Test func memoryStaysFlatUnderBadConnections() async throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let process = try await ServeProcess(ServeProcess.write())
         let port = try port(process)
         let head = "POST /v1/apps/shop/assertions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
         let large = String(repeating: "x", count: 65536)
@@ -106,42 +102,28 @@ import Vocabulary
     }
 
     @Test func aRequestInFlightIsFinishedBeforeTheEnd() async throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let process = try await ServeProcess(ServeProcess.write())
         let slow = try LoopbackClient(port: try port(process))
         let body = #"{"purpose": "assert"}"#
         slow.send(
             "POST /v1/apps/shop/challenges HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n{"
         )
-        let start = ContinuousClock.now
-        while !slow.isRead {
-            try #require(ContinuousClock.now - start < .seconds(30), "the head of the request is not read")
-            try await Task.sleep(for: .milliseconds(1))
-        }
+        try await eventually("the head of the request is read") { slow.isRead }
         process.signal(SIGTERM)
         // The service is stopping as soon as nobody can connect any more.
-        while (try? LoopbackClient(port: try port(process))) != nil {
-            try #require(ContinuousClock.now - start < .seconds(30), "the listener stays open")
-            try await Task.sleep(for: .milliseconds(10))
-        }
+        try await eventually("the listener closes") { (try? LoopbackClient(port: try port(process))) == nil }
         slow.send(String(body.dropFirst()))
         let answer = await slow.answer()
         #expect(answer.hasPrefix("HTTP/1.1 201"), "\(answer)")
-        while process.isRunning {
-            try #require(ContinuousClock.now - start < .seconds(30), "the program does not end")
-            try await Task.sleep(for: .milliseconds(10))
-        }
+        try await eventually("the program ends") { !process.isRunning }
         #expect(process.status == 0)
     }
 
     @Test(.enabled(if: PostgresServer.isAvailable, "needs Debian's package postgresql"))
     func aDatabaseThatCrashesIsNamedAndComesBack() async throws {
         let server = try await onThread { try PostgresServer() }
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let store = try await onThread { try server.emptyStore() }
-        let process = try await ServeProcess(ServeProcess.write(folder, store: store))
+        let process = try await ServeProcess(ServeProcess.write(store: store))
         let verdicts = NIOLockedValueBox<[String: Int]>([:])
         let counters = NIOLockedValueBox<[String: Int]>([:])
         let isOver = NIOLockedValueBox(false)
@@ -163,33 +145,26 @@ import Vocabulary
                     }
                 }
             }
-            func wait(_ what: String, _ isDone: () async throws -> Bool) async throws {
-                let deadline = ContinuousClock.now + .seconds(40)
-                while try await !isDone() {
-                    try #require(ContinuousClock.now < deadline, "waited too long for \(what): \(verdicts)")
-                    try await Task.sleep(for: .milliseconds(20))
-                }
-            }
             defer { isOver.withLockedValue { $0 = true } }
-            try await wait("load") { count("200") > 100 }
-            try await onThread { try server.crash() }
-            try await wait("503") { count("503 store.unavailable") > 10 }
+            try await eventually("load") { count("200") > 100 }
+            try await PostgresServer.crashAll(server)
+            try await eventually("503") { count("503 store.unavailable") > 10 }
             #expect(try await process.service.get("/readyz").verdict == "503 store.unavailable")
             #expect(try await process.service.get("/livez").status == 200)
             let before = count("200")
             try await onThread { try server.start() }
-            try await wait("recovery") { count("200") > before + 100 }
+            try await eventually("recovery") { count("200") > before + 100 }
             isOver.withLockedValue { $0 = true }
             try await group.waitForAll()
         }
         #expect(Set(verdicts.withLockedValue { $0.keys }) == ["200", "503 store.unavailable"])
         for (keyId, counter) in counters.withLockedValue({ $0 }) {
-            let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId)))
+            let path = RunningService.path(keyId)
             let shown = try await process.service.get(path, token: RunningService.adminToken)
             guard case .integer(let stored)? = shown["counter"] else { throw Failure(shown.verdict) }
             #expect(stored >= counter)
         }
         #expect(process.stop().status == 0)
-        try await onThread { try server.crash() }
+        try await PostgresServer.crashAll(server)
     }
 }

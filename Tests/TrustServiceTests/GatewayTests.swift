@@ -48,15 +48,11 @@ import Vocabulary
     }
 
     @Test func nginxLetsOnlyTokensThrough() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
-            let token = try #require(
-                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text)
-            let single = try #require(
-                try await service.post(
-                    "/v1/apps/shop/tokens", try await phone.assertion(keyId).adding([.init("singleUse", true)]))[
-                        "token"]?.text)
+            let token = try await phone.token(keyId)
+            let single = try await phone.token(keyId, singleUse: true)
             let nginx = try await gateway(service, "")
             let address = "http://127.0.0.1:\(nginx.port)/anything"
             #expect(try await RunningService.call("GET", address).status == 401)
@@ -65,15 +61,13 @@ import Vocabulary
             let passed = try await RunningService.call("GET", address, token: token)
             #expect(passed.status == 200)
             #expect(String(decoding: passed.body, as: UTF8.self).contains("|\(keyId)|"))
-            let revoke = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId))) + "/revoke"
-            _ = try await RunningService.call("POST", service.base + revoke, token: RunningService.adminToken)
+            _ = try await service.revoke(keyId)
             #expect(try await RunningService.call("GET", address, token: token).status == 403)
         }
     }
 
     @Test func anotherAppsTokenAndForgedHeadersGetNowhere() async throws {
-        try await RunningService.with(AuthorizationTests.configuration()) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(AuthorizationTests.configuration()) { service in
             let shop = try await AuthorizationTests.token(service, "shop", RunningService.app)
             let bank = try await AuthorizationTests.token(service, "bank", AuthorizationTests.bank)
             let nginx = try await gateway(service, "&app=shop")

@@ -11,7 +11,7 @@ import Vocabulary
 @Suite struct HTTPLayerTests {
     /// Two refusals say nothing about what was asked between them.
     @Test func correlationIdsCountNothing() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             var ids: [String] = []
             for _ in 0..<20 { ids.append(try await service.get("/nothing")["correlationId"]?.text ?? "") }
             #expect(Set(ids).count == 20 && ids.allSatisfy { $0.utf8.count == 12 }, "\(ids)")
@@ -20,7 +20,7 @@ import Vocabulary
     }
 
     @Test func everyErrorIsAProblemDocument() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             func expect(_ reply: Reply, _ verdict: String) {
                 #expect(reply.verdict == verdict)
                 #expect(reply.headers["content-type"] == "application/problem+json")
@@ -56,7 +56,7 @@ import Vocabulary
             $0.serverTokens = nil
             $0.adminTokens = nil
         }
-        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration) { (service) async throws in
             #expect(try await service.post("/v1/tokens/consume", ["token": "x"]).verdict == "404 path.unknown")
             #expect(try await service.get("/v1/apps/shop/risk", token: "x").verdict == "404 path.unknown")
             #expect(try await service.get("/livez").status == 200)
@@ -70,7 +70,7 @@ import Vocabulary
         let configuration = RunningService.configuration {
             $0.internalListen = ListenAddress(host: "127.0.0.1", port: 0)
         }
-        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration) { service in
             let inside = try #require(service.internalBase)
             #expect(
                 try await service.get("/v1/apps/shop/risk", token: RunningService.adminToken).verdict
@@ -85,7 +85,7 @@ import Vocabulary
 
     @Test func limitsAnswerWithRetryAfter() async throws {
         let configuration = RunningService.configuration { $0.limits.requestsPerSecondPerAddress = 2 }
-        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration) { service in
             var limited: Reply?
             for _ in 0..<20 where limited == nil {
                 let reply = try await service.post("/v1/apps/shop/challenges", ["purpose": "assert"])
@@ -104,7 +104,7 @@ import Vocabulary
     }
 
     @Test func signalsAreCountedByAddress() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             for _ in 0..<3 {
                 let reply = try await service.post(
                     "/v1/apps/shop/signals", ["kind": "unsupported", "code": "unsupported", "osVersion": "17.1"])
@@ -125,7 +125,7 @@ import Vocabulary
             $0.apps[0].ramp = Configuration.Ramp()
             $0.apps[0].ramp?.percent = 30
         }
-        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration) { service in
             var admitted = 0
             for index in 0..<200 {
                 let path = "/v1/apps/shop/ramp?installation=device%20\(index)"

@@ -5,7 +5,7 @@ import Crypto
 import DeviceSimulator
 import Formats
 import Foundation
-import Logging
+import TestSupport
 import Testing
 import TrustStores
 import Vocabulary
@@ -15,7 +15,7 @@ import Vocabulary
 @Suite struct HappyPathTests {
     @Test(arguments: ["14.0", "17.6", "26.1", "27.0"])
     func aDeviceAttestsAssertsAndGetsATokenThatAGatewayAccepts(_ version: String) async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let phone = await Phone(service, system: .iOS(version))
             let (keyId, body) = try await phone.attestation()
             let attested = try await service.post("/v1/apps/shop/attestations", body)
@@ -44,8 +44,7 @@ import Vocabulary
 
     @Test func everyBindingCoversTheChallenge() async throws {
         for binding in Configuration.Binding.allCases {
-            try await RunningService.with(RunningService.configuration { $0.apps[0].binding = binding }) {
-                (service: RunningService) async throws -> Void in
+            try await RunningService.with(RunningService.configuration { $0.apps[0].binding = binding }) { service in
                 let phone = await Phone(service)
                 let challenge = try await phone.challenge("attest")
                 let keyId = try await phone.device.generateKey(for: phone.app)
@@ -72,7 +71,7 @@ import Vocabulary
     }
 
     @Test func aChallengeBesideTheClientDataIsSignedAfterIt() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let challenge = try await phone.challenge("assert", keyId: keyId)
@@ -86,7 +85,7 @@ import Vocabulary
     }
 
     @Test func singleUseTokensPassOnce() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let body = try await phone.assertion(keyId).adding([.init("singleUse", true)])
@@ -114,21 +113,18 @@ import Vocabulary
     }
 
     @Test func operatorsSeeAndRevokeAKey() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested(user: "ada")
-            let token = try #require(
-                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text)
-            let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId)))
+            let token = try await phone.token(keyId)
+            let path = RunningService.path(keyId)
             #expect(try await service.get(path).verdict == "401 caller.unauthorized")
             #expect(try await service.get(path, token: RunningService.serverToken).verdict == "401 caller.unauthorized")
             let shown = try await service.get(path, token: RunningService.adminToken)
             #expect(shown["user"]?.text == "ada")
             #expect(shown["counter"] == .integer(1))
             #expect(shown["revoked"] == .bool(false))
-            let revoked = try await RunningService.call(
-                "POST", service.base + path + "/revoke", token: RunningService.adminToken)
-            #expect(revoked.status == 200)
+            #expect(try await service.revoke(keyId).status == 200)
             #expect(try await service.get(path, token: RunningService.adminToken)["revoked"] == .bool(true))
             #expect(try await phone.assert(try await phone.assertion(keyId)).verdict == "403 key.revoked")
             #expect(try await service.get("/v1/authorize?simulated=allow", token: token).verdict == "403 key.revoked")
@@ -138,23 +134,19 @@ import Vocabulary
     }
 
     @Test func theContractIsServedAndNamesEveryRoute() async throws {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let text = try String(contentsOf: root.appendingPathComponent("docs/openapi.yaml"), encoding: .utf8)
+        let text = try String(
+            contentsOf: BuiltProgram.repository.appendingPathComponent("docs/openapi.yaml"), encoding: .utf8)
         #expect(OpenAPIDocument.text == text)
         // Each operation whose calls the audit records takes the reason.
         let operations = text.components(separatedBy: "      operationId: ").dropFirst()
         let taking = Set(
             operations.filter { $0.contains("{$ref: '#/components/parameters/reason'}") }
                 .compactMap { $0.split(separator: "\n").first.map(String.init) })
-        let server = try await TrustServer(
-            configuration: RunningService.configuration(), store: Store.inMemory(), transport: nil,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
-        for route in server.table.routes {
+        for route in try await RunningService.idle().table.routes {
             guard case .role = route.access else { continue }
             #expect(taking.contains(route.operation), "\(route.operation)")
         }
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let served = try await service.get("/openapi.yaml")
             #expect(String(decoding: served.body, as: UTF8.self) == text)
         }

@@ -26,7 +26,7 @@ import Vocabulary
     }
 
     @Test func aDevelopmentKeyIsNothingAtTheProductionApp() async throws {
-        try await RunningService.with(Self.configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration) { service in
             let phone = await Phone(service, app: Self.development)
             let (keyId, body) = try await phone.attestation()
             #expect(
@@ -43,7 +43,7 @@ import Vocabulary
     }
 
     @Test func anAssertionByADevelopmentKeyIsRefusedAtTheProductionApp() async throws {
-        try await RunningService.with(Self.configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration) { service in
             let phone = await Phone(service, app: Self.development)
             let (keyId, body) = try await phone.attestation(challenge: try await phone.challenge("attest", app: "beta"))
             let attested = try await service.post("/v1/apps/beta/attestations", body)
@@ -57,7 +57,7 @@ import Vocabulary
     }
 
     @Test func anAppClipAndItsAppAreOneIdentity() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let clip = await Phone(service, app: RunningService.app.clip)
             let keyId = try await clip.attested()
             let byClip = try await clip.assert(try await clip.assertion(keyId))

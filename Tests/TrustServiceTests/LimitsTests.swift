@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Logging
 import TLSModel
 import Testing
 import TrustStores
@@ -84,7 +83,7 @@ import TrustTokens
     /// Whoever has a network has all its addresses, and is one voice in the operators' picture.
     @Test func signalsWeighByNetwork() async throws {
         let store = Store.inMemory()
-        let book = SignalBook(store: store, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let book = SignalBook(store: store, log: .silent)
         let now = Date(timeIntervalSince1970: 1_800_000_000)
         for index in 0..<200 {
             for address in ["2001:db8:1:\(String(index, radix: 16))::1", "192.0.2.\(index)", "::ffff:192.0.2.\(index)"]
@@ -104,7 +103,7 @@ import TrustTokens
     /// 24 bits of IPv4 are many networks.
     @Test func strangersOfOneWideNetworkMakeNoAlert() async throws {
         let store = Store.inMemory()
-        let book = SignalBook(store: store, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let book = SignalBook(store: store, log: .silent)
         let start = Date(timeIntervalSince1970: 1_800_057_600)
         func signals(_ kind: String, _ addresses: (Int) -> String, hours: Range<Int>) async throws -> [SupportCount] {
             for hour in hours {
@@ -145,7 +144,7 @@ import TrustTokens
         let configuration = RunningService.configuration {
             $0.trustedProxies = [trusted].compactMap { AddressRange("\($0)/32") }
         }
-        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration) { service in
             let headers = field.map { [$0.0: $0.1] } ?? [:]
             let reply = try await RunningService.call("GET", service.base + "/metrics", headers: headers)
             #expect(reply.status == status)

@@ -24,7 +24,6 @@ import TrustStores
         _ members: String, _ body: (ServeProcess, URL) async throws -> Void
     ) async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let configuration = try ServeProcess.write(
             folder, store: "sqlite:\(folder.path)/s.sqlite", extra: ", " + members)
         let process = try await ServeProcess(configuration)
@@ -177,14 +176,6 @@ import TrustStores
             try ListenerFiles.protect(new)
             #expect(rename(new, to) == 0)
         }
-        func wait(_ condition: () throws -> Bool) async throws -> Bool {
-            let deadline = ContinuousClock.now + .seconds(20)
-            while ContinuousClock.now < deadline {
-                if try condition() { return true }
-                try await Task.sleep(for: .milliseconds(50))
-            }
-            return false
-        }
         try await Self.serve(#""tls": \#(Self.tls(files.server))"#) { process, _ in
             func subject() throws -> String {
                 try Self.handshake(process.base).contains("CN = next") ? "next" : "first"
@@ -194,13 +185,15 @@ import TrustStores
             // Only the certificate: not the key's.
             try put(next.certificatePath, files.server.certificatePath)
             process.signal(SIGHUP)
-            #expect(try await wait { process.standardError.contains("what was read before stays in force") })
+            try await eventually("the fault is said") {
+                process.standardError.contains("what was read before stays in force")
+            }
             #expect(process.standardError.contains("tls.keyFile: is not the key of the first certificate"))
             #expect(try subject() == "first")
             try put(next.keyPath, files.server.keyPath)
             process.signal(SIGHUP)
-            #expect(try await wait { try subject() == "next" })
-            #expect(try await wait { process.standardError.contains("expires within 30 days") })
+            try await eventually("the new pair is shown") { try subject() == "next" }
+            try await eventually("its end is said") { process.standardError.contains("expires within 30 days") }
             let after = try files.curl([process.base + "/metrics"]).output
             func expiry(_ text: String) -> Double? {
                 text.firstMatch(of: #/certificate_expiry_seconds\{listener="public"\} ([0-9.e+]+)/#).flatMap {
@@ -214,7 +207,6 @@ import TrustStores
     @Test func filesThatCannotServeAreNamedByTheirSetting() throws {
         let files = try ListenerFiles()
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let other = try files.another("other")
         func check(_ members: String) throws -> (status: Int32, error: String) {
             let configuration = try ServeProcess.write(

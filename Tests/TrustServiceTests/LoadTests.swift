@@ -76,8 +76,7 @@ import Testing
 
     @Test func whatIsTooMuchIsRefusedAtOnceAndNothingElse() async throws {
         let (held, lines) = (Held(), LogLines())
-        try await RunningService.with(LoadTests.two, log: lines.logger, interfaces: { _ in [held] }) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(LoadTests.two, log: lines.logger, interfaces: { _ in [held] }) { service in
             defer { held.release() }
             let port = try #require(URL(string: service.base)?.port)
             let first = try [LoopbackClient(port: port), LoopbackClient(port: port)]
@@ -120,23 +119,17 @@ import Testing
     @Test func everyRequestOfAFloodIsAnswered() async throws {
         let limit = 8
         let configuration = RunningService.configuration { $0.limits.inFlight = limit }
-        try await RunningService.with(configuration, interfaces: { _ in [Slow()] }) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration, interfaces: { _ in [Slow()] }) { service in
             let port = try #require(URL(string: service.base)?.port)
-            let answers = try await withThrowingTaskGroup(of: [String].self) { group in
-                for _ in 0..<limit * 10 {
-                    group.addTask {
-                        let client = try LoopbackClient(port: port)
-                        var answers: [String] = []
-                        for _ in 0..<5 {
-                            client.send(LoadTests.post)
-                            answers.append(await client.answer())
-                        }
-                        return answers
-                    }
+            let answers = try await allAtOnce(limit * 10) { _ in
+                let client = try LoopbackClient(port: port)
+                var answers: [String] = []
+                for _ in 0..<5 {
+                    client.send(LoadTests.post)
+                    answers.append(await client.answer())
                 }
-                return try await group.reduce(into: []) { $0 += $1 }
-            }
+                return answers
+            }.flatMap(\.self)
             #expect(answers.count == limit * 50)
             for answer in answers {
                 let isRefused =
@@ -153,8 +146,7 @@ import Testing
     /// Who sends requests without waiting for answers takes one place and not several, and the connection ends after the first answer.
     @Test func pipelinedRequestsTakeOnePlace() async throws {
         let held = Held()
-        try await RunningService.with(LoadTests.two, interfaces: { _ in [held] }) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(LoadTests.two, interfaces: { _ in [held] }) { service in
             defer { held.release() }
             let port = try #require(URL(string: service.base)?.port)
             let client = try LoopbackClient(port: port)
@@ -177,8 +169,7 @@ import Testing
     /// A request counts from its end.
     @Test func clientsThatSendSlowlyHoldNoPlace() async throws {
         let held = Held()
-        try await RunningService.with(LoadTests.two, interfaces: { _ in [held] }) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(LoadTests.two, interfaces: { _ in [held] }) { service in
             defer { held.release() }
             let port = try #require(URL(string: service.base)?.port)
             let slow = try (0..<5).map { _ in try LoopbackClient(port: port) }

@@ -81,9 +81,7 @@ import Testing
     /// The real program: its standard error is a full pipe, and it answers as before.
     @Test(.enabled(if: ServeProcess.isBuilt, "needs the built program"), .timeLimit(.minutes(1)))
     func aServiceWhoseLogNobodyReadsAnswers() async throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let process = try await ServeProcess(ServeProcess.write())
         let service = process.service
         let waiting = process.stopReading()
         func refused(_ number: Int) async throws {

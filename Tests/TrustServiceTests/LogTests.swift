@@ -48,7 +48,7 @@ final class LogLines: Sendable {
 
     @Test func whatACallerSentCannotSteerTheLog() async throws {
         let lines = LogLines()
-        try await RunningService.with(log: lines.logger) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(log: lines.logger) { service in
             let key = Base64.encode([UInt8](repeating: 1, count: 32))
             let forged = "x\n2026-11-22T00:00:00+0000 info sealward: all is well\u{1B}[31m\u{202E}"
             let long = "a" + String(repeating: "\u{301}", count: 10_000)
@@ -79,7 +79,7 @@ final class LogLines: Sendable {
         let lines = LogLines()
         let flood = 1000
         let start = ContinuousClock.now
-        try await RunningService.with(log: lines.logger) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(log: lines.logger) { service in
             let port = try #require(URL(string: service.base)?.port)
             for _ in 0..<flood / 100 {
                 let connection = try LoopbackClient(port: port)
@@ -122,7 +122,7 @@ final class LogLines: Sendable {
 
     @Test func unknownPathsCountAgainstTheLimit() async throws {
         let configuration = RunningService.configuration { $0.limits.requestsPerSecondPerAddress = 2 }
-        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration) { service in
             var codes: Set<String> = []
             for _ in 0..<20 {
                 codes.insert(try await service.get("/nothing").verdict)
@@ -139,19 +139,13 @@ final class LogLines: Sendable {
     /// The gateway asks for everybody from one address: a flood of wrong tokens does not stop the right ones.
     @Test func validTokensAreNotLimited() async throws {
         let configuration = RunningService.configuration { $0.limits.requestsPerSecondPerAddress = 10 }
-        try await RunningService.with(configuration) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration) { service in
             let phone = await Phone(service, system: .iOS("26.1"))
             let keyId = try await phone.attested()
-            let reply = try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))
-            let token = try #require(reply["token"]?.text)
+            let token = try await phone.token(keyId)
             // At once, because one by one a busy machine does not reach the limit.
-            let limited = try await withThrowingTaskGroup(of: String.self) { group in
-                for _ in 0..<300 {
-                    group.addTask { try await service.get("/v1/authorize", token: "x").verdict }
-                }
-                return try await group.reduce(0) { $0 + ($1 == "429 limit.address" ? 1 : 0) }
-            }
-            #expect(limited > 0)
+            let verdicts = try await allAtOnce(300) { _ in try await service.get("/v1/authorize", token: "x").verdict }
+            #expect(verdicts.contains("429 limit.address"))
             #expect(try await service.get("/v1/authorize?simulated=allow", token: token).status == 204)
         }
     }

@@ -44,27 +44,19 @@ import Vocabulary
     ])
     func otherFormsAreNamed(_ text: String, _ code: String, _ form: String) throws {
         let body = try body("attestation", text)
-        do throws(Problem) {
-            _ = try body.bytes("attestation")
-            Issue.record("\(text) was read")
-        } catch {
-            #expect(error.code.rawValue == code)
-            #expect(error.form?.member == "attestation")
-            #expect(error.form?.form.contains(form) == true, "\(error.form?.form ?? "")")
-            #expect(error.document(correlationId: "x").member("wanted") == "base64")
-        }
+        let error = try #require(throws: Problem.self) { try body.bytes("attestation") }
+        #expect(error.code.rawValue == code)
+        #expect(error.form?.member == "attestation")
+        #expect(error.form?.form.contains(form) == true, "\(error.form?.form ?? "")")
+        #expect(error.document(correlationId: "x").member("wanted") == "base64")
     }
 
     @Test func anotherNumberOfBytesIsSaid() throws {
         let body = try body("keyId", Base64.encodeURL(Self.key + [1]))
-        do throws(Problem) {
-            _ = try body.keyId()
-            Issue.record("33 bytes were read")
-        } catch {
-            #expect(error.code.rawValue == "request.malformed")
-            #expect(error.form?.form == "base64url of 33 bytes")
-            #expect(error.form?.wanted == "base64 of 32 bytes")
-        }
+        let error = try #require(throws: Problem.self) { try body.keyId() }
+        #expect(error.code.rawValue == "request.malformed")
+        #expect(error.form?.form == "base64url of 33 bytes")
+        #expect(error.form?.wanted == "base64 of 32 bytes")
     }
 
     /// What is missing is named to the caller, with the name that was probably meant.
@@ -73,15 +65,11 @@ import Vocabulary
     ])
     func aMemberThatIsMissingIsNamed(_ name: String, _ form: String) throws {
         let named = try body(name, Base64.encode(Self.key))
-        do throws(Problem) {
-            _ = try named.keyId()
-            Issue.record("\(name) was read")
-        } catch {
-            #expect(error.code.rawValue == "request.malformed")
-            let document = error.document(correlationId: "x")
-            #expect(document.member("member") == "keyId" && document.member("form") == .string(form))
-            #expect(document.member("wanted") == "base64 of 32 bytes")
-        }
+        let error = try #require(throws: Problem.self) { try named.keyId() }
+        #expect(error.code.rawValue == "request.malformed")
+        let document = error.document(correlationId: "x")
+        #expect(document.member("member") == "keyId" && document.member("form") == .string(form))
+        #expect(document.member("wanted") == "base64 of 32 bytes")
     }
 
     /// A value that is no text, or none, is called what it is.
@@ -94,10 +82,8 @@ import Vocabulary
     func aValueThatIsNoTextIsNamed(_ value: String, _ form: String) throws {
         for (member, size, wanted) in [("keyId", 32, "base64 of 32 bytes"), ("attestation", nil, "base64")] {
             let body = try RequestBody(Array("{\"\(member)\": \(value)}".utf8))
-            do throws(Problem) {
-                _ = try body.bytes(member, size: size)
-                Issue.record("\(value) was read")
-            } catch { #expect(error.form?.form == form && error.form?.wanted == wanted, "\(error.form as Any)") }
+            let error = #expect(throws: Problem.self) { try body.bytes(member, size: size) }
+            #expect(error?.form?.form == form && error?.form?.wanted == wanted, "\(error?.form as Any)")
         }
     }
 
@@ -126,10 +112,8 @@ import Vocabulary
     @Test func base64OfBase64IsNamed() throws {
         let object = [0xA3] + [UInt8](repeating: 0x63, count: 99)
         let twice = try body("attestation", Base64.encode(Array(Base64.encode(object).utf8)))
-        do throws(Problem) {
-            _ = try twice.bytes("attestation")
-            Issue.record("a text was read as an object")
-        } catch { #expect(error.code == .malformedBase64 && error.form?.form == "base64 of base64") }
+        let error = #expect(throws: Problem.self) { try twice.bytes("attestation") }
+        #expect(error?.code == .malformedBase64 && error?.form?.form == "base64 of base64")
     }
 
     /// The digits of an object are base64 too, of nothing.
@@ -137,10 +121,8 @@ import Vocabulary
         let object = [0xA3] + [UInt8](repeating: 0x63, count: 99)
         for text in [object.hexadecimal(), object.hexadecimal().uppercased()] {
             let digits = try body("attestation", text)
-            do throws(Problem) {
-                _ = try digits.bytes("attestation")
-                Issue.record("hexadecimal was read as base64")
-            } catch { #expect(error.code == .malformedBase64 && error.form?.form == "hexadecimal") }
+            let error = #expect(throws: Problem.self) { try digits.bytes("attestation") }
+            #expect(error?.code == .malformedBase64 && error?.form?.form == "hexadecimal")
         }
         #expect(try body("attestation", Base64.encode(object)).bytes("attestation") == object)
     }

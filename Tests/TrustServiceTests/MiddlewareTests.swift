@@ -66,9 +66,8 @@ import Vocabulary
         let app = Application(
             router: router, configuration: .init(address: .hostname("127.0.0.1", port: 0)),
             onServerRunning: { ports.continuation.yield($0.localAddress?.port ?? 0) },
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        let group = ServiceGroup(
-            configuration: .init(services: [app], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+            logger: .silent)
+        let group = ServiceGroup(configuration: .init(services: [app], logger: .silent))
         async let running: Void = group.run()
         var port = 0
         for await found in ports.stream {
@@ -80,17 +79,11 @@ import Vocabulary
         try await running
     }
 
-    private func token(_ phone: Phone, _ key: String, singleUse: Bool = false) async throws -> String {
-        let proof = try await phone.assertion(key)
-        let body = proof.adding([.init("singleUse", .bool(singleUse))])
-        return try #require(try await phone.service.post("/v1/apps/shop/tokens", body)["token"]?.text)
-    }
-
     @Test func aTokenOpensTheRouteAndNothingElseDoes() async throws {
         try await RunningService.with { service in
             let phone = await Phone(service)
             let key = try await phone.attested()
-            let good = try await token(phone, key)
+            let good = try await phone.token(key)
             try await shop(service, .signature) { ask in
                 let answer = try await ask(good)
                 #expect(answer.status == 200 && answer.text.hasPrefix(RunningService.app.applicationId), "\(answer)")
@@ -99,7 +92,7 @@ import Vocabulary
                 #expect(none.status == 401 && none.text.contains("token.missing"))
                 let spoiled = try await ask(good + "A")
                 #expect(spoiled.status == 401 && spoiled.text.contains("token.invalid"))
-                let single = try await ask(try await token(phone, key, singleUse: true))
+                let single = try await ask(try await phone.token(key, singleUse: true))
                 #expect(single.status == 403 && single.text.contains("token.single-use"), "\(single)")
             }
         }
@@ -109,11 +102,10 @@ import Vocabulary
         try await RunningService.with { service in
             let phone = await Phone(service)
             let key = try await phone.attested()
-            let good = try await token(phone, key)
+            let good = try await phone.token(key)
             try await shop(service, .service()) { ask in
                 #expect(try await ask(good).status == 200)
-                let path = "/v1/keys/\(Base64.encodeURL(try #require(Base64.decode(key))))/revoke"
-                #expect(try await service.post(path, [:], token: RunningService.adminToken).status < 300)
+                #expect(try await service.revoke(key).status < 300)
                 let answer = try await ask(good)
                 #expect(answer.status == 403 && answer.text.contains("key.revoked"), "\(answer)")
             }
@@ -124,12 +116,11 @@ import Vocabulary
         try await RunningService.with { service in
             let phone = await Phone(service)
             let (key, other) = (try await phone.attested(), try await phone.attested())
-            let (good, rest) = (try await token(phone, key), try await token(phone, other))
+            let (good, rest) = (try await phone.token(key), try await phone.token(other))
             let uptime = NIOLockedValueBox(Duration.zero)
             try await shop(service, .signature, uptime: { uptime.withLockedValue { $0 } }) { ask in
                 #expect(try await ask(good).status == 200)
-                let path = "/v1/keys/\(Base64.encodeURL(try #require(Base64.decode(key))))"
-                #expect(try await service.post(path + "/revoke", [:], token: RunningService.adminToken).status < 300)
+                #expect(try await service.revoke(key).status < 300)
                 var answer = try await ask(good)
                 // The service makes a list once a second, and the gate asks for it when a minute is over.
                 while answer.status == 200 {
@@ -145,7 +136,7 @@ import Vocabulary
     @Test func aRedirectLeadsNowhere() async throws {
         try await RunningService.with { service in
             let phone = await Phone(service)
-            let good = try await token(phone, try await phone.attested())
+            let good = try await phone.token(try await phone.attested())
             let elsewhere = Router(context: BasicAttestedRequestContext.self)
             let asked = NIOLockedValueBox(0)
             elsewhere.get("**") { request, _ in
@@ -167,14 +158,14 @@ import Vocabulary
     @Test func aSingleUseTokenPassesOnce() async throws {
         try await RunningService.with { service in
             let phone = await Phone(service)
-            let single = try await token(phone, try await phone.attested(), singleUse: true)
+            let single = try await phone.token(try await phone.attested(), singleUse: true)
             try await shop(service, .singleUse(serverToken: RunningService.serverToken)) { ask in
                 #expect(try await ask(single).status == 200)
                 let again = try await ask(single)
                 #expect(again.status == 409 && again.text.contains("token.spent"), "\(again)")
             }
             try await shop(service, .singleUse(serverToken: "not the token of a server, but as long")) { ask in
-                let answer = try await ask(try await token(phone, try await phone.attested(), singleUse: true))
+                let answer = try await ask(try await phone.token(try await phone.attested(), singleUse: true))
                 #expect(answer.status == 503 && answer.text.contains("token.unchecked"), "\(answer)")
             }
         }
@@ -182,16 +173,16 @@ import Vocabulary
 
     @Test func aQuotaIsCountedByTheServiceAndObeyedByTheServer() async throws {
         let settings = QuotaTests.configuration(.init(name: "chat", per: .key, limit: 3, window: .seconds(60)))
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let phone = await Phone(service)
-            let good = try await token(phone, try await phone.attested())
+            let good = try await phone.token(try await phone.attested())
             try await shop(service, .service(quota: "chat")) { ask in
                 for _ in 0..<3 { #expect(try await ask(good).status == 200) }
                 let over = try await ask(good)
                 #expect(over.status == 429 && over.text.contains("policy.quota"), "\(over)")
                 #expect((1...60).contains(over.retryAfter ?? 0), "\(over)")
                 // Another key has its own, and a window ends.
-                let other = try await ask(try await token(phone, try await phone.attested()))
+                let other = try await ask(try await phone.token(try await phone.attested()))
                 #expect(other.status == 200, "\(other)")
                 service.clock.advance(61)
                 #expect(try await ask(good).status == 200)

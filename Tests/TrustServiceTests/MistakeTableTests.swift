@@ -6,6 +6,7 @@ import Crypto
 import DeviceSimulator
 import Formats
 import Foundation
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -26,10 +27,9 @@ import Vocabulary
 
     /// The rows, each with the name of its mistakes first and the groups of the tests for verifiers last.
     private static let rows: [[String]] = {
-        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let page = (try? String(contentsOf: root.appending(path: "docs/verify-app-attest.md"), encoding: .utf8)) ?? ""
-        let rows = page.components(separatedBy: "| mistake |").last?.components(separatedBy: "\n\n").first ?? ""
+        let page = BuiltProgram.repository.appending(path: "docs/verify-app-attest.md")
+        let text = (try? String(contentsOf: page, encoding: .utf8)) ?? ""
+        let rows = text.components(separatedBy: "| mistake |").last?.components(separatedBy: "\n\n").first ?? ""
         return rows.split(separator: "\n").dropFirst(2).map { row in
             row.split(separator: "|", omittingEmptySubsequences: true).map { $0.trimmingCharacters(in: .whitespaces) }
         }

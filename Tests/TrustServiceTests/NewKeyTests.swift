@@ -7,6 +7,7 @@ import Formats
 import Foundation
 import NIOConcurrencyHelpers
 import TLSModel
+import TestSupport
 import Testing
 import TrustStores
 import Vocabulary
@@ -33,16 +34,10 @@ import Vocabulary
     @Test func aUserRegistersOnlySoManyKeysADayOnAllNodes() async throws {
         let store = Store.inMemory()
         let settings = try configuration { $0.limits.newKeysPerUser = 3 }
-        try await RunningService.with(settings, store: store) { (left: RunningService) async throws -> Void in
-            try await RunningService.with(settings, store: store, clock: left.clock) {
-                (right: RunningService) async throws -> Void in
+        try await RunningService.with(settings, store: store) { left in
+            try await RunningService.with(settings, store: store, clock: left.clock) { right in
                 let phones = [await Phone(left), await Phone(right)]
-                let replies = try await withThrowingTaskGroup(of: Reply.self) { group in
-                    for index in 0..<10 {
-                        group.addTask { try await attest(phones[index % 2], user: "ada") }
-                    }
-                    return try await group.reduce(into: [Reply]()) { $0.append($1) }
-                }
+                let replies = try await allAtOnce(10) { try await attest(phones[$0 % 2], user: "ada") }
                 #expect(replies.count { $0.status == 201 } == 3)
                 let refused = replies.filter { $0.verdict == "429 limit.keys" }
                 #expect(refused.count == 7)
@@ -58,7 +53,7 @@ import Vocabulary
 
     /// Apple's receipts are good for three months.
     @Test func aReceiptThatExpiredIsAReasonAndNoPoint() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             func token() async throws -> Reply {
@@ -101,7 +96,7 @@ import Vocabulary
     /// What is refused for another reason counts nothing, and what the limit refuses may be sent again.
     @Test func aRefusedRegistrationCountsNothing() async throws {
         let settings = try configuration { $0.limits.newKeysPerUser = 1 }
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let phone = await Phone(service)
             let (_, body) = try await phone.attestation(user: "ada")
             phone.faults.next.withLockedValue { $0 = .otherApp }
@@ -115,7 +110,7 @@ import Vocabulary
 
     @Test func anAddressRegistersOnlySoManyKeysAnHourByEveryRoute() async throws {
         let settings = try configuration { $0.limits.newKeysPerAddress = 2 }
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let phone = await Phone(service)
             for (address, status) in [
                 ("2001:db8::1", 201), ("2001:db8::ffff", 201), ("2001:db8::2", 429), ("2001:db8:0:1::1", 201),
@@ -154,7 +149,7 @@ import Vocabulary
     }
 
     @Test func aYoungKeyIsSaidToBeNew() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             func reasons() async throws -> [JSONValue?] {

@@ -15,11 +15,8 @@ import Vocabulary
 /// One node, and two on one store, keep every promise.
 @Suite(.serialized) struct NodesTests {
     @Test func oneNodeOnSQLiteKeepsEveryPromise() async throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let store = try SQLTrustStore.sqlite(at: folder.appendingPathComponent("s.sqlite").path)
-        try await RunningService.with(store: store) { (node: RunningService) async throws -> Void in
-            try await race(node, node)
+        try await RunningService.with(store: StoreFile().open()) { node in
+            try await keepsEveryPromise(node, node)
         }
     }
 
@@ -27,15 +24,14 @@ import Vocabulary
     func twoNodesOnOnePostgreSQLKeepEveryPromise() async throws {
         let url = try await PostgresServer.sharedWithEmptyStore().url
         let (first, second) = (try await SQLTrustStore.postgres(url), try await SQLTrustStore.postgres(url))
-        try await RunningService.with(store: first) { (left: RunningService) async throws -> Void in
-            try await RunningService.with(store: second, clock: left.clock) {
-                (right: RunningService) async throws -> Void in
-                try await race(left, right)
+        try await RunningService.with(store: first) { left in
+            try await RunningService.with(store: second, clock: left.clock) { right in
+                try await keepsEveryPromise(left, right)
             }
         }
     }
 
-    private func race(_ left: RunningService, _ right: RunningService) async throws {
+    private func keepsEveryPromise(_ left: RunningService, _ right: RunningService) async throws {
         let phone = await Phone(left)
         let (keyId, body) = try await phone.attestation()
         // Issued on one node, used on the other.
@@ -45,38 +41,26 @@ import Vocabulary
         // One attestation fifty times at once: one is first, and nobody is told that the challenge is used.
         for round in 0..<6 {
             let (_, body) = try await phone.attestation(user: round % 2 == 0 ? nil : "anna")
-            let answers = try await withThrowingTaskGroup(of: String.self) { group in
-                for index in 0..<50 {
-                    group.addTask { try await nodes[index % 2].post("/v1/apps/shop/attestations", body).verdict }
-                }
-                return try await group.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
-            }
+            let answers = try await allAtOnce(50) { index in
+                try await nodes[index % 2].post("/v1/apps/shop/attestations", body).verdict
+            }.tally
             #expect(answers == ["201": 1, "200": 49], "round \(round): \(answers)")
         }
         for round in 0..<3 {
             let assertion = try await phone.assertion(keyId)
-            let verdicts = try await withThrowingTaskGroup(of: String.self) { group in
-                for index in 0..<100 {
-                    group.addTask { try await nodes[index % 2].post("/v1/apps/shop/assertions", assertion).verdict }
-                }
-                return try await group.reduce(into: [String: Int]()) { $0[$1, default: 0] += 1 }
-            }
+            let verdicts = try await allAtOnce(100) { index in
+                try await nodes[index % 2].post("/v1/apps/shop/assertions", assertion).verdict
+            }.tally
             #expect(verdicts["200"] == 1, "round \(round): \(verdicts)")
             #expect(verdicts.keys.allSatisfy { $0 == "200" || $0.hasPrefix("409 ") }, "\(verdicts)")
         }
-        let single = try await phone.assertion(keyId).adding([.init("singleUse", true)])
-        let token = try #require(try await left.post("/v1/apps/shop/tokens", single)["token"])
-        let spent = try await withThrowingTaskGroup(of: Int.self) { group in
-            for index in 0..<50 {
-                group.addTask {
-                    try await nodes[index % 2].post(
-                        "/v1/tokens/consume", ["token": token, "simulated": "allow"], token: RunningService.serverToken
-                    ).status
-                }
-            }
-            return try await group.reduce(into: [Int: Int]()) { $0[$1, default: 0] += 1 }
+        let token = JSONValue.string(try await phone.token(keyId, singleUse: true))
+        let spent = try await allAtOnce(50) { index in
+            try await nodes[index % 2].post(
+                "/v1/tokens/consume", ["token": token, "simulated": "allow"], token: RunningService.serverToken
+            ).status
         }
-        #expect(spent == [200: 1, 409: 49])
+        #expect(spent.tally == [200: 1, 409: 49])
         // Both publish the same keys, and simulated devices have keys of their own.
         let keys = try await left.get("/.well-known/jwks.json").body
         let simulated = try await left.get("/simulator/.well-known/jwks.json").body

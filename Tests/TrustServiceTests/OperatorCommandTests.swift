@@ -19,7 +19,6 @@ import Vocabulary
 
     @Test func keysAndAuditOverHTTPAndInTheStore() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let store = "sqlite:\(folder.path)/s.sqlite"
         let process = try await ServeProcess(ServeProcess.write(folder, store: store))
         let phone = await Phone(process.service)
@@ -79,13 +78,11 @@ import Vocabulary
 
     @Test func secretsAreRotated() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let store = "sqlite:\(folder.path)/s.sqlite"
         let process = try await ServeProcess(ServeProcess.write(folder, store: store))
         let phone = await Phone(process.service)
         let keyId = try await phone.attested()
-        let old = try await process.service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?
-            .text
+        let old = try await phone.token(keyId)
         let overHTTP = ["--url", process.base, "--token-file", folder.path + "/admin"]
         let challenges = try run(["secrets", "rotate", "challenges", "--format", "json"] + overHTTP)
         #expect(challenges.status == 0 && challenges.json["generation"] as? Int == 2, "\(challenges.errors)")
@@ -110,7 +107,6 @@ import Vocabulary
     /// A page of the size that the option allows has more than 64 KiB.
     @Test func aLongPageIsReadOverHTTP() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.path + "/s.sqlite"
         let opened = try SQLTrustStore.sqlite(at: path)
         let target = String(repeating: "t", count: 400)
@@ -131,8 +127,7 @@ import Vocabulary
 
     @Test func theAuditIsFollowed() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let process = try await ServeProcess(ServeProcess.write(folder))
         let phone = await Phone(process.service)
         let target = ["--url", process.base, "--token-file", folder.path + "/admin"]
         let files = try ListenerFiles()
@@ -152,11 +147,11 @@ import Vocabulary
                 (try? JSONSerialization.jsonObject(with: Data($0)) as? [String: Any])?["operation"] as? String
             }
         }
-        try await waited { try operations().contains("revokeKey") }
+        try await eventually("it is shown") { try operations().contains("revokeKey") }
         // The roots are read once, as from a pipe.
         try FileManager.default.removeItem(atPath: files.root.certificatePath)
         _ = try run(["keys", "delete", ids[1]] + target)
-        try await waited { try operations().contains("deleteKey") }
+        try await eventually("it is shown") { try operations().contains("deleteKey") }
         #expect(follower.isRunning)
         #expect(process.stop().status == 0)
         follower.waitUntilExit()
@@ -167,13 +162,11 @@ import Vocabulary
 
     @Test func aBackupWithoutSecretsIsServedWithNewOnes() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let (store, copy) = ("sqlite:\(folder.path)/s.sqlite", "\(folder.path)/copy.sqlite")
         let process = try await ServeProcess(ServeProcess.write(folder, store: store))
         let phone = await Phone(process.service)
         let keyId = try await phone.attested()
-        let old = try await process.service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?
-            .text
+        let old = try await phone.token(keyId)
         let backup = try run(["store", "backup", copy, "--store", store])
         #expect(backup.status == 0 && backup.output.contains("without secrets"), "\(backup.errors)")
         let again = try run(["store", "backup", copy, "--store", store])
@@ -190,10 +183,6 @@ import Vocabulary
         let keys = try run(["keys", "list", "--store", "sqlite:" + copy, "--format", "json"])
         #expect((keys.json["keys"] as? [[String: Any]])?.contains { $0["keyId"] as? String == keyId } == true)
         #expect(other.stop().status == 0)
-    }
-
-    private func waited(_ isSo: () throws -> Bool) async throws {
-        while try !isSo() { try await Task.sleep(for: .milliseconds(100)) }
     }
 
     /// Something else listens at the address, and answers `{}`.
@@ -217,7 +206,6 @@ import Vocabulary
 
     @Test func aNewTokenIsTakenOverBySIGHUPAndAFaultKeepsIt() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let tokens = folder.appendingPathComponent("tokens.json")
         try Data("[]".utf8).write(to: tokens)
         let extra = #", "tokensFile": "\#(tokens.path)""#
@@ -230,21 +218,15 @@ import Vocabulary
         func status() async throws -> Int {
             try await process.service.get("/v1/keys?app=shop", token: token).status
         }
-        func wait(_ condition: () async throws -> Bool) async throws -> Bool {
-            let deadline = ContinuousClock.now + .seconds(10)
-            while ContinuousClock.now < deadline {
-                if try await condition() { return true }
-                try await Task.sleep(for: .milliseconds(20))
-            }
-            return false
-        }
         #expect(try await status() == 401)
         try entry.write(to: tokens)
         process.signal(SIGHUP)
-        #expect(try await wait { try await status() == 200 })
+        try await eventually("the new token is taken") { try await status() == 200 }
         try Data("[{".utf8).write(to: tokens)
         process.signal(SIGHUP)
-        #expect(try await wait { process.standardError.contains("what was read before stays in force") })
+        try await eventually("the fault is said") {
+            process.standardError.contains("what was read before stays in force")
+        }
         #expect(try await status() == 200)
         #expect(process.stop().status == 0)
     }
@@ -252,8 +234,7 @@ import Vocabulary
     /// A service that is asked to reread while it starts goes on starting.
     @Test func aHangUpDuringTheStartEndsNothing() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let configuration = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let configuration = try ServeProcess.write(folder)
         let log = folder.appendingPathComponent("start.log")
         _ = FileManager.default.createFile(atPath: log.path, contents: nil)
         let (process, input) = (Process(), Pipe())
@@ -263,12 +244,8 @@ import Vocabulary
         process.standardError = try FileHandle(forWritingTo: log)
         try process.run()
         defer { process.terminate() }
-        func wait(_ condition: () throws -> Bool) async throws {
-            let deadline = ContinuousClock.now + .seconds(20)
-            while try !condition(), ContinuousClock.now < deadline { try await Task.sleep(for: .milliseconds(20)) }
-        }
         // It waits for its configuration, and ignores or takes the signal, as the system says in two masks.
-        try await wait {
+        try await eventually("the signal is no end") {
             let status = try String(contentsOfFile: "/proc/\(process.processIdentifier)/status", encoding: .utf8)
             return status.matches(of: #/(?m)^Sig(?:Ign|Cgt):\s+([0-9a-f]+)$/#).contains {
                 (UInt64($0.output.1, radix: 16) ?? 0) & 1 == 1
@@ -277,7 +254,7 @@ import Vocabulary
         kill(process.processIdentifier, SIGHUP)
         try input.fileHandleForWriting.write(contentsOf: Data(contentsOf: configuration))
         try input.fileHandleForWriting.close()
-        try await wait {
+        try await eventually("it listens, or has ended") {
             try String(contentsOf: log, encoding: .utf8).contains("listening on http") || !process.isRunning
         }
         let text = try String(contentsOf: log, encoding: .utf8)
@@ -306,7 +283,6 @@ import Vocabulary
 
     @Test func aHorizonThatIsAheadIsShownAndRepairedOnlyWhenTheClockIsConfirmed() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         for store in try await Self.movedStores(folder) {
             let kind = store.prefix { $0 != ":" }
             func check(_ more: String...) throws -> ProgramRun {

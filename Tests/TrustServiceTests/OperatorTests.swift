@@ -6,7 +6,6 @@ import Crypto
 import DeviceSimulator
 import Formats
 import Foundation
-import Logging
 import NIOConcurrencyHelpers
 import Testing
 import TrustStores
@@ -110,11 +109,7 @@ import Vocabulary
         return configuration
     }
 
-    private func delete(_ service: RunningService, _ path: String, _ token: String) async throws -> Reply {
-        try await RunningService.call("DELETE", service.base + path, token: token)
-    }
-
-    private func path(_ keyId: String) -> String { "/v1/keys/" + Base64.encodeURL(Base64.decode(keyId) ?? []) }
+    private func path(_ keyId: String) -> String { RunningService.path(keyId) }
 
     private func keys(_ reply: Reply) -> [JSONValue] {
         if case .array(let keys)? = reply["keys"] { return keys }
@@ -122,7 +117,7 @@ import Vocabulary
     }
 
     @Test func keysAreListedRevokedAndDeleted() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let phone = await Phone(service)
             var ids: [String] = []
             for index in 0..<5 { ids.append(try await phone.attested(user: index < 3 ? "anna" : "bert")) }
@@ -187,11 +182,11 @@ import Vocabulary
             let revoked = try await phone.assert(try await phone.assertion(ids[0]))
             #expect(revoked.verdict == "403 key.revoked")
 
-            #expect(try await delete(service, path(ids[4]), admin).status == 204)
-            #expect(try await delete(service, path(ids[4]), admin).verdict == "404 key.unknown")
-            #expect(try await delete(service, "/v1/users/anna", ops).verdict == "401 caller.unauthorized")
-            #expect(try await delete(service, "/v1/users/anna?app=shop", ops)["deleted"] == .integer(3))
-            #expect(try await delete(service, "/v1/users/anna", admin)["deleted"] == .integer(0))
+            #expect(try await service.delete(path(ids[4])).status == 204)
+            #expect(try await service.delete(path(ids[4])).verdict == "404 key.unknown")
+            #expect(try await service.delete("/v1/users/anna", token: ops).verdict == "401 caller.unauthorized")
+            #expect(try await service.delete("/v1/users/anna?app=shop", token: ops)["deleted"] == .integer(3))
+            #expect(try await service.delete("/v1/users/anna")["deleted"] == .integer(0))
             #expect(keys(try await service.get("/v1/keys", token: admin)).count == 1)
             // Who was deleted is an unknown key to apps.
             let gone = try await phone.assert(try await phone.assertion(ids[0]))
@@ -201,7 +196,7 @@ import Vocabulary
 
     /// A leaked token does what its scope says and no more: a reader cannot revoke, and a revoker can neither look nor delete.
     @Test func eachScopeOpensItsRoutesAlone() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let keyId = try await Phone(service).attested(user: "anna")
             let key = path(keyId)
             typealias Ask = @Sendable (String) async throws -> Reply
@@ -230,8 +225,8 @@ import Vocabulary
                 ),
                 ("challenge key", [], { try await service.post("/v1/challenge-keys/rotate", [:], token: $0) }),
                 ("audit", ["audit", "shop-audit", "ops"], { try await service.get("/v1/audit", token: $0) }),
-                ("deletion", [], { try await RunningService.call("DELETE", service.base + key, token: $0) }),
-                ("user", [], { try await RunningService.call("DELETE", service.base + "/v1/users/anna", token: $0) }),
+                ("deletion", [], { try await service.delete(key, token: $0) }),
+                ("user", [], { try await service.delete("/v1/users/anna", token: $0) }),
             ]
             let names = ["ci", "reader", "shop-reader", "revoker", "shop-revoker", "audit", "shop-audit"]
             for (what, opens, ask) in asks {
@@ -249,13 +244,12 @@ import Vocabulary
 
     /// A wrong revocation is undone for a day; what was deleted stays refused, and leaves nothing that leads to it.
     @Test func aRevokedKeyIsRestoredWithinADayAndStaysRefusedOnceDeleted() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested(user: "anna")
             let key = path(keyId)
             let revoker = Self.token("shop-revoker")
-            let token = try #require(
-                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text)
+            let token = try await phone.token(keyId)
             func shown() async throws -> Reply { try await service.get(key, token: Self.token("reader")) }
             func restore(_ token: String = revoker) async throws -> Reply {
                 try await RunningService.call("POST", service.base + key + "/restore", token: token)
@@ -283,7 +277,7 @@ import Vocabulary
             service.clock.advance(86_401)
             #expect(try await restore().verdict == "403 key.revoked")
             #expect(try await shown()["revoked"] == .bool(true))
-            #expect(try await delete(service, "/v1/users/anna", RunningService.adminToken)["deleted"] == .integer(1))
+            #expect(try await service.delete("/v1/users/anna")["deleted"] == .integer(1))
             #expect(try await restore(RunningService.adminToken).verdict == "404 key.unknown")
             let id = try #require(KeyIdentifier(strictBase64: keyId))
             #expect(try await service.store.history(of: id, limit: 9).isEmpty)
@@ -292,7 +286,7 @@ import Vocabulary
 
     /// A device that kept an attestation back does not come in with it after its revoked key was deleted.
     @Test func aDeletedRevokedKeyCannotBeAttestedAgain() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let admin = RunningService.adminToken
             for (seed, isRevoked) in [(1, true), (2, false)] as [(UInt64, Bool)] {
                 // The second one has the key of the first, which Apple certifies a second time.
@@ -305,7 +299,7 @@ import Vocabulary
                     #expect(try await service.post(path(keyId) + "/revoke", [:], token: admin).status == 200)
                 }
                 #expect(try await service.post("/v1/apps/shop/attestations", body).verdict == "409 key.exists")
-                #expect(try await delete(service, path(keyId), admin).status == 204)
+                #expect(try await service.delete(path(keyId)).status == 204)
                 let again = try await service.post("/v1/apps/shop/attestations", body)
                 #expect(again.verdict == (isRevoked ? "403 key.revoked" : "201"))
                 let assertion = try await other.assert(try await other.assertion(keyId))
@@ -318,7 +312,7 @@ import Vocabulary
     @Test func wrongTokensAreLimitedAndGoodOnesAreNot() async throws {
         var settings = Self.configuration()
         settings.limits.requestsPerSecondPerAddress = 200
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             var verdicts: [String: Int] = [:]
             for guess in 0..<200 where verdicts["429 limit.address"] == nil {
                 verdicts[try await service.get("/v1/keys", token: "guess-\(guess)").verdict, default: 0] += 1
@@ -332,7 +326,7 @@ import Vocabulary
     }
 
     @Test func moreThanAHundredKeysAreRevokedOnlyIfTheirNumberIsExpected() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let now = service.clock.now
             for index in 0..<101 {
                 let bytes = [UInt8](repeating: UInt8(index), count: 32)
@@ -365,7 +359,7 @@ import Vocabulary
     }
 
     @Test func everyAcceptedCallIsInTheAuditUnderItsName() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested(user: "anna")
             let (ops, ci) = (Self.token("ops"), Self.token("ci"))
@@ -374,7 +368,7 @@ import Vocabulary
             _ = try await service.get(path(keyId), token: ci)
             // What was refused to a backend is not there.
             _ = try await service.post("/v1/tokens/consume", ["token": "x"], token: ci)
-            _ = try await delete(service, "/v1/users/anna", RunningService.adminToken)
+            _ = try await service.delete("/v1/users/anna")
             let reply = try await service.get("/v1/audit", token: Self.token("audit"))
             #expect(reply.headers["content-type"]?.hasPrefix("application/jsonl") == true)
             let lines = reply.body.split(separator: 10).compactMap { try? JSONReader.read(Array($0)) }
@@ -415,7 +409,7 @@ import Vocabulary
     }
 
     @Test(.timeLimit(.minutes(5))) func linesSayFromWhereAndWhyAndAreAChain() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested(user: "anna")
             let (ops, admin) = (Self.token("ops"), RunningService.adminToken)
@@ -453,7 +447,7 @@ import Vocabulary
     }
 
     @Test func anAppsEntriesAreFoundBehindThoseOfOthers() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             func append(_ targets: [String]) async throws {
                 try await service.store.append(
                     targets.map { AuditEntry(at: Date(), name: "ops", operation: "o", target: $0, outcome: "ok") })
@@ -479,7 +473,7 @@ import Vocabulary
     }
 
     @Test func aServerCredentialForOneAppServesNoOther() async throws {
-        try await RunningService.with(Self.configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration()) { service in
             let ci = Self.token("ci")
             func challenge(_ app: String) async throws -> String {
                 try await service.post("/v1/apps/\(app)/challenges", ["purpose": "attest", "user": "anna"], token: ci)
@@ -498,7 +492,7 @@ import Vocabulary
     }
 
     @Test func theChallengeKeyRotatesWithoutARefusal() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let old = try await phone.challenge("assert")
@@ -517,7 +511,7 @@ import Vocabulary
     }
 
     @Test func aSecretIsReplacedOnEveryNode() async throws {
-        let disk = try StoreFile()
+        let disk = StoreFile()
         let store = try disk.open()
         let node = NIOLockedValueBox<ServiceParts?>(nil)
         try await RunningService.with(
@@ -525,20 +519,17 @@ import Vocabulary
             interfaces: { parts in
                 node.withLockedValue { $0 = parts }; return []
             }
-        ) { (service: RunningService) async throws -> Void in
+        ) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let admin = RunningService.adminToken
-            func token() async throws -> String? {
-                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text
-            }
             func verdict(_ token: String?) async throws -> String {
                 try await service.get("/v1/authorize?simulated=allow", token: token).verdict
             }
             func rotate(_ name: String, _ token: String) async throws -> Reply {
                 try await service.post("/v1/secrets/\(name)/rotate", [:], token: token)
             }
-            let (old, challenge) = (try await token(), try await phone.challenge("assert"))
+            let (old, challenge) = (try await phone.token(keyId), try await phone.challenge("assert"))
             #expect(try await verdict(old) == "204")
             for name in ["none", "artifacts", "challenge-mac", "token-key"] {
                 #expect(try await rotate(name, admin).verdict == "404 path.unknown")
@@ -550,7 +541,7 @@ import Vocabulary
             #expect(try await verdict(old) == "204")
             #expect(try await rotate("simulator-tokens", admin)["name"]?.text == "simulator-tokens")
             #expect(try await verdict(old) == "401 token.invalid")
-            let new = try await token()
+            let new = try await phone.token(keyId)
             #expect(try await verdict(new) == "204")
             func line(_ user: String) async throws -> Substring? {
                 _ = try await service.get("/v1/keys?user=\(user)", token: admin)
@@ -572,7 +563,7 @@ import Vocabulary
             // What nodes do every ten seconds.
             try await node.withLockedValue { $0 }?.rereadSecrets()
             #expect(try await verdict(new) == "401 token.invalid")
-            #expect(try await verdict(try await token()) == "204")
+            #expect(try await verdict(try await phone.token(keyId)) == "204")
             let audit = try await service.get("/v1/audit", token: admin)
             #expect(String(decoding: audit.body, as: UTF8.self).contains("app=* secret:simulator-tokens"))
         }
@@ -586,12 +577,10 @@ import Vocabulary
         }
         var configuration = Self.configuration()
         configuration.bits = [Configuration.Bit(bit: 0, name: "fraud")]
-        configuration.apple = Configuration.AppleAccount(
-            teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
+        configuration.apple = .ofTests
         let apple = ScriptedApple()
         apple.state.withLockedValue { $0.status = 503 }
-        try await RunningService.with(configuration, store: store, transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration, store: store, transport: apple) { service in
             let update: JSONValue = [
                 "app": "shop", "deviceToken": "AAAA", "transactionId": "t", "bits": ["fraud": true],
             ]
@@ -602,7 +591,7 @@ import Vocabulary
                 "/v1/devicecheck/update", update.adding([.init("bits", ["other": true])]), token: token)
             #expect(refused.status == 400)
             fails.withLockedValue { $0 = true }
-            let stopped = try await delete(service, "/v1/users/anna?app=shop", RunningService.adminToken)
+            let stopped = try await service.delete("/v1/users/anna?app=shop")
             #expect(stopped.verdict == "503 store.unavailable")
             let entries = try await service.store.audit(after: nil, limit: 100).map(\.entry)
             #expect(
@@ -617,9 +606,7 @@ import Vocabulary
 
     @Test func filesAreReadAgainAndAFaultKeepsTheOldOnes() async throws {
         let configuration = RunningService.configuration()
-        let server = try await TrustServer(
-            configuration: configuration, store: Store.inMemory(), transport: nil,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
+        let server = try await RunningService.idle(configuration)
         func isAdmin(_ token: String) -> Bool {
             server.parts.live.current.credentials.caller(bearer: token, at: Date()).has(.admin)
         }
@@ -646,9 +633,7 @@ import Vocabulary
     /// The files are read again after another node replaced the secret, and before this one looks for it.
     @Test func aReloadHidesNoNewSecretOfTheAudit() async throws {
         let configuration = RunningService.configuration()
-        let server = try await TrustServer(
-            configuration: configuration, store: Store.inMemory(), transport: nil,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
+        let server = try await RunningService.idle(configuration)
         let (parts, before) = (server.parts, server.parts.users.pseudonym("anna"))
         #expect(try await StoredSecret.audit.replace(in: parts.store) { [UInt8](repeating: 7, count: $0) })
         #expect(await parts.reload { .configuration(configuration) })

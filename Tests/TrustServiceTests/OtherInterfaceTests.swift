@@ -53,8 +53,7 @@ import Vocabulary
     }
 
     @Test func aKeyOfOneInterfaceServesTheOther() async throws {
-        try await RunningService.with(interfaces: OtherInterfaceTests.interfaces) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(interfaces: OtherInterfaceTests.interfaces) { service in
             let phone = await Phone(service)
             let (keyId, attestation) = try await phone.attestation()
             let members = try #require(attestation.members).map { member in
@@ -75,8 +74,7 @@ import Vocabulary
     }
 
     @Test func itsErrorsHaveItsForm() async throws {
-        try await RunningService.with(interfaces: OtherInterfaceTests.interfaces) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(interfaces: OtherInterfaceTests.interfaces) { service in
             let unknown = try await service.post("/other/apps/nobody:exchange", [:])
             #expect(unknown.status == 404)
             #expect(OtherInterfaceTests.reason(unknown) == "app.unknown")
@@ -104,8 +102,7 @@ import Vocabulary
 
     @Test func itsAppsHaveTheServicesLimits() async throws {
         let settings = RunningService.configuration { $0.limits.requestsPerSecondPerApp = 1 }
-        try await RunningService.with(settings, interfaces: OtherInterfaceTests.interfaces) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings, interfaces: OtherInterfaceTests.interfaces) { service in
             var statuses: Set<Int> = []
             for _ in 0..<6 { statuses.insert(try await service.post("/other/apps/shop:check", [:]).status) }
             #expect(statuses == [204, 429])

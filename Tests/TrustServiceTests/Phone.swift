@@ -106,5 +106,13 @@ struct Phone {
         return .object(members)
     }
 
+    /// A token of the key.
+    func token(_ keyId: String, singleUse: Bool = false) async throws -> String {
+        let wish = try await assertion(keyId).adding(singleUse ? [.init("singleUse", true)] : [])
+        let reply = try await service.post("/v1/apps/shop/tokens", wish)
+        guard let token = reply["token"]?.text else { throw Failure("no token: \(reply.verdict)") }
+        return token
+    }
+
     func assert(_ body: JSONValue) async throws -> Reply { try await service.post("/v1/apps/shop/assertions", body) }
 }

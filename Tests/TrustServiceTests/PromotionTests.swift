@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AppleServices
-import Crypto
 import DeviceSimulator
 import Formats
 import Foundation
@@ -79,16 +78,14 @@ final class ManyPhones: AppleTransport, Sendable {
     static func configuration() -> Configuration {
         RunningService.configuration {
             $0.bits = [Configuration.Bit(bit: 0, name: "welcome", resetAfterMonths: 12)]
-            $0.apple = Configuration.AppleAccount(
-                teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
+            $0.apple = .ofTests
         }
     }
 
     /// Runs a service with its clock and many phones at Apple.
     private func run(_ body: (RunningService, ManyPhones) async throws -> Void) async throws {
         let apple = ManyPhones()
-        try await RunningService.with(Self.configuration(), transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.configuration(), transport: apple) { service in
             try await body(service, apple)
         }
     }
@@ -147,7 +144,7 @@ final class ManyPhones: AppleTransport, Sendable {
         let apple = ManyPhones()
         var configuration = Self.configuration()
         configuration.apps[0].counterMode = .challenge
-        try await site.run(configuration, transport: apple) { (service: RunningService) async throws -> Void in
+        try await site.run(configuration, transport: apple) { service in
             for number in 0..<20 {
                 let phone = await Phone(service)
                 let keyId = try await phone.attested()
@@ -164,7 +161,7 @@ final class ManyPhones: AppleTransport, Sendable {
     @Test(arguments: AttackSite.available)
     func twentyPhonesWithSixClaimsAtOnceGetOneEachThroughTheBackend(_ site: AttackSite) async throws {
         let apple = ManyPhones()
-        try await site.run(Self.configuration(), transport: apple) { (service: RunningService) async throws -> Void in
+        try await site.run(Self.configuration(), transport: apple) { service in
             for number in 0..<20 {
                 let (name, user) = ("phone\(number)", JSONValue.Member("user", .string("user\(number)")))
                 let all = try await verdicts(service) { index in
@@ -327,7 +324,7 @@ final class ManyPhones: AppleTransport, Sendable {
     @Test(arguments: AttackSite.available)
     func claimsOfTwoPromotionsKeepEachOthersBit(_ site: AttackSite) async throws {
         let apple = ManyPhones()
-        try await site.run(Self.twoPromotions(), transport: apple) { (service: RunningService) async throws -> Void in
+        try await site.run(Self.twoPromotions(), transport: apple) { service in
             for number in 0..<20 {
                 let name = "phone\(number)"
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -357,8 +354,7 @@ final class ManyPhones: AppleTransport, Sendable {
     /// Somebody whom nothing makes wait has read before the claim wrote, and writes after it.
     @Test(arguments: [1, 3]) func aBitThatWasWrittenOverIsWrittenAgain(_ times: Int) async throws {
         let apple = ManyPhones()
-        try await RunningService.with(Self.twoPromotions(), transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.twoPromotions(), transport: apple) { service in
             apple.fault.withLockedValue {
                 $0 = { call, earlier in
                     let updates = earlier.count { $0.operation == "update" }
@@ -389,8 +385,7 @@ final class ManyPhones: AppleTransport, Sendable {
     /// A backend's update of one bit: as with a claim.
     @Test(arguments: [1, 3]) func anUpdateThatWasWrittenOverIsWrittenAgain(_ times: Int) async throws {
         let apple = ManyPhones()
-        try await RunningService.with(Self.twoPromotions(), transport: apple) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(Self.twoPromotions(), transport: apple) { service in
             apple.fault.withLockedValue {
                 $0 = { call, earlier in
                     let updates = earlier.count { $0.operation == "update" }

@@ -1,9 +1,9 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
-import Crypto
 import Formats
 import Foundation
+import TestSupport
 import Testing
 import TrustStores
 import Vocabulary
@@ -37,16 +37,10 @@ import Vocabulary
     @Test func manyAtOnceOnTwoNodesGetExactlyTheLimit() async throws {
         let store = Store.inMemory()
         let settings = Self.configuration(.init(name: "api", per: .key, limit: 30, window: .seconds(60)))
-        try await RunningService.with(settings, store: store) { (left: RunningService) async throws -> Void in
-            try await RunningService.with(settings, store: store, clock: left.clock) {
-                (right: RunningService) async throws -> Void in
+        try await RunningService.with(settings, store: store) { left in
+            try await RunningService.with(settings, store: store, clock: left.clock) { right in
                 let token = try await Self.token(left)
-                let answers = try await withThrowingTaskGroup(of: Reply.self) { group in
-                    for index in 0..<80 {
-                        group.addTask { try await Self.ask(index % 2 == 0 ? left.base : right.base, token, "api") }
-                    }
-                    return try await group.reduce(into: [Reply]()) { $0.append($1) }
-                }
+                let answers = try await allAtOnce(80) { try await Self.ask([left, right][$0 % 2].base, token, "api") }
                 let rests = answers.compactMap { $0.headers["x-sealward-quota-remaining"].flatMap { Int($0) } }
                 #expect(rests.sorted() == Array(0..<30))
                 let refused = answers.filter { $0.verdict == "429 policy.quota" }
@@ -67,7 +61,7 @@ import Vocabulary
         let settings = Self.configuration(
             .init(name: "llm", per: .key, limit: 100, window: .seconds(60), costHeader: "X-Cost"),
             .init(name: "plain", per: .key, limit: 2, window: .seconds(60)))
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let token = try await Self.token(service)
             func rest(_ quota: String, _ cost: String?) async throws -> String {
                 let reply = try await Self.ask(service.base, token, quota, cost: cost)
@@ -90,7 +84,7 @@ import Vocabulary
 
     @Test func whatIsRefusedCostsNothing() async throws {
         let settings = Self.configuration(.init(name: "api", per: .app, limit: 2, window: .seconds(60)))
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let token = try await Self.token(service)
             for (query, verdict) in [
                 ("&env=development", "403 policy.environment"), ("&app=bank", "403 policy.app"),
@@ -110,7 +104,7 @@ import Vocabulary
 
     @Test func usersAreCountedOverTheirKeys() async throws {
         let settings = Self.configuration(.init(name: "api", per: .user, limit: 3, window: .seconds(60)))
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             func rest(_ token: String) async throws -> String {
                 let reply = try await Self.ask(service.base, token, "api")
                 return reply.headers["x-sealward-quota-remaining"] ?? reply.verdict
@@ -133,7 +127,7 @@ import Vocabulary
         let settings = Self.configuration(
             .init(name: "strict", per: .user, limit: 2, window: .seconds(60), requireUser: true),
             .init(name: "loose", per: .user, limit: 2, window: .seconds(60)))
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let (named, nameless) = (try await Self.token(service, user: "ada"), try await Self.token(service))
             #expect(try await Self.ask(service.base, nameless, "strict").verdict == "403 policy.user")
             #expect(try await Self.ask(service.base, nameless, "loose").status == 204)
@@ -150,11 +144,9 @@ import Vocabulary
     {
         let settings = AppCheckTests.configuration {
             $0.quotas = [.init(name: "q", per: per, limit: 3, window: .seconds(60))]
-            $0.apple = Configuration.AppleAccount(
-                teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
+            $0.apple = .ofTests
         }
-        try await RunningService.with(settings, transport: ScriptedApple()) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings, transport: ScriptedApple()) { service in
             let phone = await AppCheckPhone(service)
             var verdicts: [String] = []
             for _ in 0..<5 {
@@ -172,7 +164,7 @@ import Vocabulary
     @Test func aStoreThatIsAwayRefuses() async throws {
         let store = FaultyStore { verb in if verb == "draw" { throw StoreFault.unavailable("away") } }
         let settings = Self.configuration(.init(name: "api", per: .key, limit: 3, window: .seconds(60)))
-        try await RunningService.with(settings, store: store) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings, store: store) { service in
             let token = try await Self.token(service)
             #expect(try await Self.ask(service.base, token, "api").verdict == "503 store.unavailable")
         }

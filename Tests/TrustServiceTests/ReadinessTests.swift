@@ -4,7 +4,6 @@
 import Formats
 import Foundation
 import HTTPTypes
-import Logging
 import Testing
 import TrustStores
 
@@ -15,7 +14,7 @@ import TrustStores
 @Suite struct ReadinessTests {
     @Test func aClockThatWasSetIsNotReadyUntilItIsRightAgain() async throws {
         let clock = TestClock()
-        try await RunningService.with(clock: clock) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(clock: clock) { (service) async throws in
             #expect(try await service.get("/readyz").verdict == "200")
             for (step, verdict) in [
                 (-7200.0, "503 store.clock-off"), (7200, "200"), (61, "503 store.clock-off"), (-61, "200"),
@@ -38,9 +37,7 @@ import TrustStores
     @Test func aRefusedSweepIsNamed() async throws {
         let (clock, store) = (TestClock(), Store.inMemory(clock: StoreClock(uptime: { .zero })))
         _ = try await store.consume(SingleUseToken(id: "1", expiresAt: clock.now + 300), at: clock.now)
-        let server = try await TrustServer(
-            configuration: RunningService.configuration(), store: store, transport: nil, sources: clock.sources,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
+        let server = try await RunningService.idle(store: store, clock: clock)
         let maintenance = Maintenance(server.parts)
         await maintenance.sweep()
         #expect(server.parts.readiness.clockFault == nil)

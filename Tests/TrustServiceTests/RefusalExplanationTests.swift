@@ -40,7 +40,7 @@ import Vocabulary
 
     @Test func aBackendLearnsWhatDiffersAndAnAppDoesNot() async throws {
         let lines = LogLines()
-        try await RunningService.with(log: lines.logger) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(log: lines.logger) { service in
             let phone = await Phone(service)
             let (challenge, body) = try await attestation(phone) { $0 }
             for token in [RunningService.serverToken, RunningService.adminToken] {
@@ -72,7 +72,7 @@ import Vocabulary
     @Test func inTheBindingRawNoHashIsLogged() async throws {
         let lines = LogLines()
         let settings = RunningService.configuration { $0.apps[0].binding = .raw }
-        try await RunningService.with(settings, log: lines.logger) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings, log: lines.logger) { service in
             let phone = await Phone(service)
             let (challenge, body) = try await attestation(phone) { Self.sha($0) }
             let reply = try await service.post(
@@ -88,7 +88,7 @@ import Vocabulary
 
     /// Where the bytes stop being an object, and what is there: for a backend, and not for an app.
     @Test func aBackendLearnsWhyAnObjectIsMalformed() async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let phone = await Phone(service)
             let (_, body) = try await phone.attestation()
             let object = try #require(body.member("attestation")?.text.flatMap(Base64.decode))
@@ -151,7 +151,7 @@ import Vocabulary
             #expect(replayed["expected"]?.member("counter") == "more than 2")
         }
         let settings = RunningService.configuration { $0.apps[0].mode = .monitor }
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let phone = await Phone(service)
             let (_, body) = try await attestation(phone) { Self.sha(Self.sha($0)) }
             let told = try await service.post("/v1/apps/shop/attestations", body, token: RunningService.serverToken)
@@ -163,7 +163,7 @@ import Vocabulary
 
     @Test func whatOnlyTheServiceKnowsIsSaid() async throws {
         let settings = RunningService.configuration { $0.apps[0].binding = .raw }
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let phone = await Phone(service)
             let other = try await phone.challenge("attest")
             let (_, body) = try await attestation(phone) { _ in other }

@@ -28,7 +28,7 @@ import Vocabulary
                 box.withLockedValue { $0 = parts }
                 return []
             }
-        ) { (service: RunningService) async throws -> Void in
+        ) { service in
             let parts = try #require(box.withLockedValue { $0 })
             let app = try #require(parts.apps["shop"])
             let call = Call(

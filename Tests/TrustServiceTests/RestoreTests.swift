@@ -13,23 +13,19 @@ import Vocabulary
 /// What a restored backup has forgotten, and how `docs/operations.md` brings it back.
 @Suite(.serialized) struct RestoreTests {
     @Test func whatWasRevokedAndSpentSinceTheBackupIsDoneAgain() async throws {
-        let (disk, clock) = (try StoreFile(), TestClock())
-        let backup = disk.folder.appendingPathComponent("backup.sqlite").path
-        let admin = RunningService.adminToken
+        let (disk, clock) = (StoreFile(), TestClock())
+        let backup = disk.path + ".backup"
         struct Made: Sendable {
             let keyId: String
             let token: String
             let single: JSONValue
             let entries: [UInt8]
         }
-        let made = try await RunningService.with(store: try disk.open(), clock: clock) {
-            (service: RunningService) async throws -> Made in
+        let made = try await RunningService.with(store: try disk.open(), clock: clock) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
-            let token = try #require(
-                try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text)
-            let wish = try await phone.assertion(keyId).adding([.init("singleUse", true)])
-            let single = try #require(try await service.post("/v1/apps/shop/tokens", wish)["token"])
+            let token = try await phone.token(keyId)
+            let single = JSONValue.string(try await phone.token(keyId, singleUse: true))
             // The backup is taken while the service runs.
             let (status, text) = try ContractClient.run(
                 URL(fileURLWithPath: "/usr/bin/env"), ["python3", "-c", RestoreTests.backup, disk.path, backup])
@@ -37,18 +33,16 @@ import Vocabulary
             let consumed = try await service.post(
                 "/v1/tokens/consume", ["token": single, "simulated": "allow"], token: RunningService.serverToken)
             #expect(consumed.status == 200)
-            let path = RestoreTests.path(keyId) + "/revoke"
-            #expect(try await service.post(path, [:], token: admin).status == 200)
+            #expect(try await service.revoke(keyId).status == 200)
             #expect(try await service.get("/v1/authorize?simulated=allow", token: token).verdict == "403 key.revoked")
-            let entries = try await service.get("/v1/audit", token: admin).body
+            let entries = try await service.get("/v1/audit", token: RunningService.adminToken).body
             return Made(keyId: keyId, token: token, single: single, entries: entries)
         }
         for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: disk.path + end) }
         try FileManager.default.copyItem(atPath: backup, toPath: disk.path)
         // Step 1: closed for as long as what was spent lives.
         clock.advance(301)
-        try await RunningService.with(store: try disk.open(), clock: clock) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(store: try disk.open(), clock: clock) { service in
             // The revocation is forgotten...
             #expect(try await service.get("/v1/authorize?simulated=allow", token: made.token).status == 204)
             // ... step 2: it is repeated from the audit of the lost store.
@@ -56,9 +50,7 @@ import Vocabulary
             let revoked = lines.filter { $0.member("operation")?.text == "revokeKey" }
                 .compactMap { $0.member("target")?.text?.split(separator: "key:").last.map(String.init) }
             #expect(revoked == [made.keyId])
-            for keyId in revoked {
-                #expect(try await service.post(RestoreTests.path(keyId) + "/revoke", [:], token: admin).status == 200)
-            }
+            for keyId in revoked { #expect(try await service.revoke(keyId).status == 200) }
             #expect(
                 try await service.get("/v1/authorize?simulated=allow", token: made.token).verdict == "403 key.revoked")
             // The consumed token is over by now.
@@ -66,10 +58,6 @@ import Vocabulary
                 "/v1/tokens/consume", ["token": made.single], token: RunningService.serverToken)
             #expect(again.verdict == "401 token.invalid")
         }
-    }
-
-    private static func path(_ keyId: String) -> String {
-        "/v1/keys/" + Base64.encodeURL(Base64.decode(keyId) ?? [])
     }
 
     /// SQLite's online backup, as the shell's `.backup` makes it.

@@ -55,10 +55,6 @@ import Vocabulary
         Base64.encodeURL(SHA256.hash(data: Data(try #require(Base64.decode(key)))).prefix(12))
     }
 
-    private func path(_ key: String) throws -> String {
-        "/v1/keys/\(Base64.encodeURL(try #require(Base64.decode(key))))"
-    }
-
     @Test func itNamesWhatWasRevokedWhileTokensLive() async throws {
         try await RunningService.with { service in
             let empty = try await list(service)
@@ -66,16 +62,13 @@ import Vocabulary
             #expect(empty.keys.isEmpty && empty.claims.member("complete") == nil)
             let phone = await Phone(service)
             let keys = [try await phone.attested(), try await phone.attested()]
-            let revoked = try await service.post(try path(keys[0]) + "/revoke", [:], token: RunningService.adminToken)
-            #expect(revoked.status < 300)
+            #expect(try await service.revoke(keys[0]).status < 300)
             let read = try await list(service) { !$0.keys.isEmpty }
             #expect(read.keys == [try mark(keys[0])])
             let (iat, exp) = (read.claims.member("iat")?.integer ?? 0, read.claims.member("exp")?.integer ?? 0)
             #expect(exp - iat == 300 && abs(Double(iat) - service.clock.now.timeIntervalSince1970) <= 1)
             // A key that is deleted afterwards is still named.
-            let deleted = try await RunningService.call(
-                "DELETE", service.base + path(keys[0]), token: RunningService.adminToken)
-            #expect(deleted.status == 204)
+            #expect(try await service.delete(RunningService.path(keys[0])).status == 204)
             service.clock.advance(3600)
             #expect(try await list(service) { $0.claims.member("iat")?.integer ?? 0 > iat }.keys.count == 1)
             // Its last token has ended, and of a deleted key only the day of the revocation is known.
@@ -114,12 +107,9 @@ import Vocabulary
                 made = RevocationList(parts, limit: 1)
                 return []
             }
-        ) { (service: RunningService) async throws -> Void in
+        ) { service in
             let phone = await Phone(service)
-            for _ in 0..<2 {
-                let path = try path(try await phone.attested()) + "/revoke"
-                #expect(try await service.post(path, [:], token: RunningService.adminToken).status < 300)
-            }
+            for _ in 0..<2 { #expect(try await service.revoke(phone.attested()).status < 300) }
             let list = try #require(made)
             let claims = JSONValue.object(try await list.current().claims)
             #expect(claims.member("keys")?.elements?.count == 1 && claims.member("complete") == false)

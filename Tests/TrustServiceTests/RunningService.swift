@@ -72,11 +72,22 @@ struct RunningService {
         return configuration
     }
 
+    /// A service that does not run.
+    static func idle(
+        _ configuration: Configuration = configuration(), store: any TrustStore = Store.inMemory(),
+        clock: TestClock = TestClock(), transport: (any AppleTransport)? = nil, log: Logger = .silent,
+        registry: PrometheusRegistry = PrometheusRegistry()
+    ) async throws -> TrustServer {
+        try await TrustServer(
+            configuration: configuration, store: store, transport: transport, sources: clock.sources,
+            registry: registry, log: log, announce: { _ in })
+    }
+
     /// Runs a service while the body runs, then stops it.
     static func with<Result: Sendable>(
         _ configuration: Configuration = configuration(), store: any TrustStore = Store.inMemory(),
         clock: TestClock = TestClock(), transport: any AppleTransport = LiveAppleTransport(),
-        log: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        log: Logger = .silent,
         connections: ConnectionLimits = ConnectionLimits(), interfaces: (ServiceParts) -> [any Handler] = { _ in [] },
         _ body: (RunningService) async throws -> Result
     ) async throws -> Result {
@@ -84,8 +95,7 @@ struct RunningService {
         let server = try await TrustServer(
             configuration: configuration, store: store, transport: transport, sources: clock.sources,
             connectionLimits: connections, interfaces: interfaces, log: log, announce: { lines.continuation.yield($0) })
-        let group = ServiceGroup(
-            configuration: .init(services: [server], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }))
+        let group = ServiceGroup(configuration: .init(services: [server], logger: .silent))
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 defer { lines.continuation.finish() }
@@ -109,6 +119,15 @@ struct RunningService {
             return try outcome.get()
         }
     }
+}
+
+extension Logger {
+    static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+}
+
+extension Sequence where Element: Hashable {
+    /// How often each is there.
+    var tally: [Element: Int] { reduce(into: [:]) { $0[$1, default: 0] += 1 } }
 }
 
 /// A clock that tests set. It starts now, because devices' certificates are made for now.
@@ -152,6 +171,18 @@ extension RunningService {
         if body != nil, let type { fields["Content-Type"] = fields["Content-Type"] ?? type }
         let call = try await HTTPCall(method, url, body: body, token: token, headers: fields)
         return Reply(status: call.status, headers: call.headers, body: call.body)
+    }
+
+    /// The path of a key.
+    static func path(_ keyId: String) -> String { "/v1/keys/" + Base64.encodeURL(Base64.decode(keyId) ?? []) }
+
+    /// Revokes a key, as an operator does.
+    func revoke(_ keyId: String) async throws -> Reply {
+        try await post(RunningService.path(keyId) + "/revoke", [:], token: RunningService.adminToken)
+    }
+
+    func delete(_ path: String, token: String = adminToken) async throws -> Reply {
+        try await RunningService.call("DELETE", base + path, token: token)
     }
 
     func get(_ path: String, token: String? = nil) async throws -> Reply {

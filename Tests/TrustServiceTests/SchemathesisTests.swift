@@ -61,7 +61,6 @@ struct SchemathesisTests {
 
     @Test func theContractHoldsAgainstTheLiveService() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let key = folder.appendingPathComponent("app-check.pem")
         try Data(try _RSA.Signing.PrivateKey(keySize: .bits2048).pemRepresentation.utf8).write(to: key)
         // Every interface is configured, so that each path of the contract is there.
@@ -113,28 +112,11 @@ struct SchemathesisTests {
     /// Control apart from the rest: faults that are set would break what the other calls promise.
     @Test(arguments: ["--exclude-path-regex", "--include-path-regex"])
     func theContractHoldsAgainstTheSimulator(_ option: String) async throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let process = Process()
-        process.executableURL = ServeProcess.program
-        process.arguments = ["simulate", "apple"]
-        let log = folder.appendingPathComponent("log")
-        try Data().write(to: log)
-        process.standardError = try FileHandle(forWritingTo: log)
-        try process.run()
-        defer {
-            process.terminate()
-            process.waitUntilExit()
-        }
-        let deadline = ContinuousClock.now + .seconds(20)
-        var base: String?
-        while base == nil, process.isRunning, ContinuousClock.now < deadline {
-            let line = try String(contentsOf: log, encoding: .utf8).split(separator: "\n").first
-            base = line.flatMap { $0.hasPrefix("listening on ") ? String($0.dropFirst(13)) : nil }
-            if base == nil { try await Task.sleep(for: .milliseconds(20)) }
-        }
-        let address = try #require(base)
-        let settings = folder.appendingPathComponent("schemathesis.toml")
+        let folder = try TemporaryDirectory()
+        let simulator = try await ListeningProgram(["simulate", "apple"], in: folder)
+        defer { _ = simulator.stop() }
+        let address = simulator.address
+        let settings = folder.url.appendingPathComponent("schemathesis.toml")
         try Data(SchemathesisTests.simulatorSettings.utf8).write(to: settings)
         let (status, text) = try ContractClient.run(
             URL(fileURLWithPath: try #require(program)),
@@ -142,9 +124,9 @@ struct SchemathesisTests {
                 "--config-file", settings.path, "run", address + "/openapi.yaml", "--url", address, "--max-examples",
                 "50", "--checks", "all", option, "^/control",
             ],
-            in: folder
+            in: folder.url
         )
         #expect(status == 0, "\(text.suffix(6000))")
-        #expect(process.isRunning)
+        #expect(simulator.stop() == 0)
     }
 }

@@ -17,16 +17,15 @@ final class ServeProcess: Sendable {
     private let lines = NIOLockedValueBox<String>("")
     let base: String
 
-    static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
     static let program =
         ProcessInfo.processInfo.environment["SEALWARD_PROGRAM"].map { URL(fileURLWithPath: $0) }
         ?? BuiltProgram.url
     static var isBuilt: Bool { FileManager.default.isExecutableFile(atPath: program.path) }
 
-    /// Writes a configuration with the simulator's roots into a folder.
-    static func write(_ folder: URL, store: String, extra: String = "") throws -> URL {
-        let authority = RunningService.authority
+    /// Writes a configuration with the simulator's roots into a folder; a new one unless one is given.
+    static func write(_ folder: URL? = nil, store: String? = nil, extra: String = "") throws -> URL {
+        let folder = try folder ?? self.folder()
+        let (authority, store) = (RunningService.authority, store ?? "sqlite:\(folder.path)/s.sqlite")
         func file(_ name: String, _ text: String) throws -> String {
             let url = folder.appendingPathComponent(name)
             try Data(text.utf8).write(to: url)
@@ -44,8 +43,9 @@ final class ServeProcess: Sendable {
         return URL(fileURLWithPath: try file("sealward.json", text))
     }
 
+    /// A new folder, which goes when the tests end.
     static func folder() throws -> URL {
-        let url = FileManager.default.temporaryDirectory.appendingPathComponent("sealward-\(UUID().uuidString)")
+        let url = TemporaryDirectory.shared.url.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
         return url
     }

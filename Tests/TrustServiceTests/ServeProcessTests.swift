@@ -16,23 +16,20 @@ import Vocabulary
 @Suite(.serialized, .enabled(if: ServeProcess.isBuilt, "needs .build/release/sealward")) struct ServeProcessTests {
     @Test func everythingWrongIsPrintedAtOnce() throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appendingPathComponent("bad.json")
         try Data(#"{"listen": 5, "colour": true, "apps": [{"id": "a"}]}"#.utf8).write(to: file)
         let (status, text) = try ServeProcess.run(["serve", "--config", file.path, "--check-config"])
         #expect(status == 2)
         let paths = text.split(separator: "\n").map { $0.prefix { $0 != ":" } }
         #expect(Set(paths) == ["colour", "listen", "apps[0].teamId", "apps[0].bundleIds"])
-        let good = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let good = try ServeProcess.write(folder)
         #expect(try ServeProcess.run(["serve", "--config", good.path, "--check-config"]).status == 0)
         #expect(try ServeProcess.run(["serve", "--config", folder.path + "/absent"]).status == 2)
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
     func aSignalStopsTheServiceWithStatusZero(_ signal: Int32) async throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let process = try await ServeProcess(ServeProcess.write())
         #expect(process.standardError.contains("WARNING: simulated devices are trusted"))
         #expect(try await process.service.get("/readyz").status == 200)
         // A request that is never finished does not hold the stop up.
@@ -47,8 +44,7 @@ import Vocabulary
     /// Nor does a store that another program holds, with counts that wait to be written.
     @Test func aStoreThatIsHeldDoesNotDelayTheStop() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let process = try await ServeProcess(ServeProcess.write(folder))
         let holder = Process()
         holder.executableURL = URL(fileURLWithPath: "/usr/bin/python3")
         let script = """
@@ -75,18 +71,12 @@ import Vocabulary
         // Ten seconds, and one in which a process with the thread sanitizer ends; without a limit it takes fourteen.
         #expect(Measuring.isOff || end.seconds < 11.5)
         withExtendedLifetime(waiting) {}
-        let deadline = ContinuousClock.now + .seconds(10)
-        while !process.standardError.contains("Ended with work undone"), ContinuousClock.now < deadline {
-            try await Task.sleep(for: .milliseconds(20))
-        }
-        #expect(process.standardError.contains("Ended with work undone"), "\(end.seconds) \(process.standardError)")
+        try await eventually("it is said") { process.standardError.contains("Ended with work undone") }
     }
 
     /// Answers that nobody reads do not hold the stop up either.
     @Test func clientsThatDoNotReadDoNotDelayTheStop() async throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let process = try await ServeProcess(ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite"))
+        let process = try await ServeProcess(ServeProcess.write())
         let port = try #require(URL(string: process.base)?.port)
         let request = "GET /openapi.yaml HTTP/1.1\r\nHost: x\r\n\r\n"
         let deaf = try (0..<5).map { _ in try LoopbackClient(port: port) }
@@ -100,9 +90,7 @@ import Vocabulary
 
     /// One address takes all connections that it can get, again and again; another one is served at once.
     @Test func oneAddressCannotTakeAllDescriptors() async throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let file = try ServeProcess.write()
         let process = try await ServeProcess(file, descriptors: 256)
         let port = try #require(URL(string: process.base)?.port)
         let isOver = NIOLockedValueBox(false)
@@ -136,9 +124,7 @@ import Vocabulary
     }
 
     @Test func unknownVariablesAreNamed() throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let file = try ServeProcess.write()
         let slip = try ServeProcess.run(
             ["serve", "--config", file.path, "--check-config"],
             environment: [
@@ -154,7 +140,6 @@ import Vocabulary
     /// Whatever is logged: libraries that run the service log what it consists of.
     @Test(arguments: ["trace", "debug", "info"]) func noLevelOfTheLogShowsSecrets(_ level: String) async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let key = folder.appendingPathComponent("key.pem").path
         try P256.Signing.PrivateKey().pemRepresentation.write(toFile: key, atomically: true, encoding: .utf8)
         try "Authorization: secret-of-the-receiver".write(toFile: key + ".headers", atomically: true, encoding: .utf8)
@@ -176,9 +161,7 @@ import Vocabulary
     }
 
     @Test func nothingThatWasAnsweredIsLostByKillMinusNine() async throws {
-        let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let configuration = try ServeProcess.write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        let configuration = try ServeProcess.write()
         let rounds = LongForm.isAsked ? 20 : 5
         // Key id to the highest counter that was answered with 200.
         let answered = NIOLockedValueBox<[String: Int]>([:])
@@ -201,10 +184,8 @@ import Vocabulary
                 }
                 group.addTask {
                     let before = spent.withLockedValue { $0.count }
-                    let deadline = ContinuousClock.now + .seconds(10)
-                    while spent.withLockedValue({ $0.count }) < before + 40 + round * 7, ContinuousClock.now < deadline
-                    {
-                        try? await Task.sleep(for: .milliseconds(2))
+                    try? await eventually("load", within: .seconds(10)) {
+                        spent.withLockedValue { $0.count } >= before + 40 + round * 7
                     }
                     process.kill()
                 }
@@ -218,7 +199,7 @@ import Vocabulary
 
     private func check(_ answered: [String: Int], _ spent: [JSONValue], _ service: RunningService) async throws {
         for (keyId, counter) in answered {
-            let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId)))
+            let path = RunningService.path(keyId)
             let shown = try await service.get(path, token: RunningService.adminToken)
             guard shown.status == 200, case .integer(let stored)? = shown["counter"] else {
                 Issue.record("an attested key is lost: \(shown.verdict)")

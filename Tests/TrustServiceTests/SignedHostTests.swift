@@ -20,7 +20,7 @@ import Vocabulary
     private func host(_ name: JSONValue) -> [JSONValue.Member] { [.init("host", name)] }
 
     @Test func onlyTheHostsOfTheServiceAreTaken() async throws {
-        try await RunningService.with(configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration()) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             for (name, verdict) in [
@@ -53,7 +53,7 @@ import Vocabulary
     }
 
     @Test func aRefusedHostChangesNothing() async throws {
-        try await RunningService.with(configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration()) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let challenge = try await phone.challenge("assert")
@@ -65,8 +65,7 @@ import Vocabulary
     }
 
     @Test func itIsOffUnlessTheAppRequiresIt() async throws {
-        try await RunningService.with(RunningService.configuration()) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(RunningService.configuration()) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             for extra in [[], host("evil.example")] {
@@ -74,7 +73,7 @@ import Vocabulary
             }
         }
         let watched = configuration { $0.apps[0].mode = .monitor }
-        try await RunningService.with(watched) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(watched) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             let reply = try await phone.assert(try await phone.assertion(keyId))

@@ -26,20 +26,10 @@ import Vocabulary
         return Store.inMemory(clock: StoreClock(uptime: { .zero }, server: { start }))
     }
 
-    /// Waits for a condition.
-    private func wait(_ what: String, _ isMet: () async throws -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(20)
-        while try await !isMet() {
-            try #require(ContinuousClock.now < deadline, "waited too long for \(what)")
-            try await Task.sleep(for: .milliseconds(5))
-        }
-    }
-
     @Test(arguments: [1.0, -1.0])
     func aNodeWhoseClockIsOffIsNotReady(_ direction: Double) async throws {
         let clock = TestClock()
-        try await RunningService.with(store: store(clockOf: clock), clock: clock) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(store: store(clockOf: clock), clock: clock) { service in
             #expect(try await service.get("/readyz").status == 200)
             clock.advance(59 * direction)
             #expect(try await service.get("/readyz").status == 200)
@@ -62,15 +52,15 @@ import Vocabulary
         let store = FaultyStore { verb in
             if verb == "check", isFull.withLockedValue({ $0 }) { throw StoreFault.unavailable("no space") }
         }
-        try await RunningService.with(store: store) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(store: store) { service in
             #expect(try await service.get("/readyz").status == 200)
             isFull.withLockedValue { $0 = true }
             // The answer of the last second may stand.
-            try await wait("503") { try await service.get("/readyz").verdict == "503 store.unavailable" }
+            try await eventually("503") { try await service.get("/readyz").verdict == "503 store.unavailable" }
             #expect(try await metrics(service).contains("sealward_ready 0\n"))
             #expect(try await service.get("/livez").status == 200)
             isFull.withLockedValue { $0 = false }
-            try await wait("200") { try await service.get("/readyz").status == 200 }
+            try await eventually("200") { try await service.get("/readyz").status == 200 }
             #expect(try await metrics(service).contains("sealward_ready 1\n"))
         }
     }
@@ -79,32 +69,21 @@ import Vocabulary
     @Test func readinessCommitsOneWriteASecond() async throws {
         let checks = NIOLockedValueBox(0)
         let store = FaultyStore { verb in if verb == "check" { checks.withLockedValue { $0 += 1 } } }
-        try await RunningService.with(store: store) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(store: store) { service in
             let start = ContinuousClock.now
-            try await withThrowingTaskGroup(of: Int.self) { group in
-                for _ in 0..<200 { group.addTask { try await service.get("/readyz").status } }
-                for try await status in group { #expect(status == 200) }
-            }
+            let statuses = try await allAtOnce(200) { _ in try await service.get("/readyz").status }
+            #expect(statuses.allSatisfy { $0 == 200 })
             let seconds = Int((ContinuousClock.now - start).components.seconds)
             #expect((1...(seconds + 1)).contains(checks.withLockedValue { $0 }))
         }
-    }
-
-    private func server(
-        _ store: any TrustStore, _ clock: TestClock, _ registry: PrometheusRegistry, _ lines: LogLines
-    )
-        async throws -> TrustServer
-    {
-        try await TrustServer(
-            configuration: RunningService.configuration(), store: store, transport: nil, sources: clock.sources,
-            registry: registry, log: lines.logger, announce: { _ in })
     }
 
     @Test func aSweepThatDoesNotBelieveTheClockIsCountedAndLogged() async throws {
         let (clock, registry, lines) = (TestClock(), PrometheusRegistry(), LogLines())
         let store = store(clockOf: clock)
         try await store.record(StoreEvent(at: clock.now, app: "shop", kind: "alert"))
-        let maintenance = Maintenance(try await server(store, clock, registry, lines).parts)
+        let server = try await RunningService.idle(store: store, clock: clock, log: lines.logger, registry: registry)
+        let maintenance = Maintenance(server.parts)
         await maintenance.sweep()
         #expect(registry.render().contains("sealward_sweep_clock_faults_total{reason=\"offset\"} 0\n"))
         #expect(lines.all.isEmpty)
@@ -152,9 +131,9 @@ import Vocabulary
         var maintenance = Maintenance(server.parts)
         (maintenance.flushInterval, maintenance.keysInterval) = (.milliseconds(5), .milliseconds(10))
         let running = Task { [maintenance] in try await maintenance.run() }
-        try await wait("a sweep") { sweeps.withLockedValue { $0 } == 1 }
+        try await eventually("a sweep") { sweeps.withLockedValue { $0 } == 1 }
         let before = reads.withLockedValue { $0 }
-        try await wait("the keys are read again") { reads.withLockedValue { $0 } >= before + 3 }
+        try await eventually("the keys are read again") { reads.withLockedValue { $0 } >= before + 3 }
         #expect(sweeps.withLockedValue { $0 } == 1)
         running.cancel()
         _ = await running.result
@@ -169,7 +148,8 @@ import Vocabulary
         }
         let sweeps = NIOLockedValueBox(0)
         let store = FaultyStore(base) { verb in if verb == "sweep" { sweeps.withLockedValue { $0 += 1 } } }
-        let maintenance = Maintenance(try await server(store, clock, registry, lines).parts)
+        let server = try await RunningService.idle(store: store, clock: clock, log: lines.logger, registry: registry)
+        let maintenance = Maintenance(server.parts)
         let sweeping = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             await maintenance.sweep()
@@ -183,7 +163,7 @@ import Vocabulary
     @Test func aSweepThatFailsIsCountedAndLogged() async throws {
         let (registry, lines) = (PrometheusRegistry(), LogLines())
         let store = FaultyStore { verb in if verb == "sweep" { throw StoreFault.unavailable("no space") } }
-        let parts = try await server(store, TestClock(), registry, lines).parts
+        let parts = try await RunningService.idle(store: store, log: lines.logger, registry: registry).parts
         #expect(registry.render().contains("sealward_sweep_failures_total 0\n"))
         await Maintenance(parts).sweep()
         #expect(registry.render().contains("sealward_sweep_failures_total 1\n"))
@@ -204,7 +184,7 @@ import Vocabulary
             },
             before: { _ in if isCommitted.withLockedValue({ $0 }) { throw StoreFault.unavailable("gone") } }
         )
-        try await RunningService.with(store: store) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(store: store) { service in
             let phone = await Phone(service)
             let body: JSONValue
             let keyId: String
@@ -236,8 +216,7 @@ import Vocabulary
         }
         var limits = ConnectionLimits()
         limits.answer = .seconds(1)
-        try await RunningService.with(store: store, connections: limits) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(store: store, connections: limits) { service in
             defer { isStuck.withLockedValue { $0 = false } }
             let connection = try LoopbackClient(port: try #require(URL(string: service.base)?.port))
             let start = ContinuousClock.now
@@ -247,9 +226,9 @@ import Vocabulary
                 Measuring.isOff
                     || (Duration.milliseconds(900)..<Duration.seconds(9)).contains(ContinuousClock.now - start))
             // On a busy machine an honest call can be as slow as that once.
-            try await wait("an answer") { (try? await service.get("/livez"))?.status == 200 }
+            try await eventually("an answer") { (try? await service.get("/livez"))?.status == 200 }
             let line = "\nsealward_http_connections_ended_total{state=\"answer\"} "
-            try await wait("the count") {
+            try await eventually("the count") {
                 guard let text = try? await metrics(service) else { return false }
                 return text.contains(line) && !text.contains(line + "0\n")
             }
@@ -267,7 +246,7 @@ import Vocabulary
         let store = FaultyStore { verb in
             if isArmed.withLockedValue({ $0 }), verb == "keys" { throw Unknown() }
         }
-        try await RunningService.with(store: store) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(store: store) { service in
             isArmed.withLockedValue { $0 = true }
             let answer = try await service.get("/v1/keys?app=shop", token: RunningService.adminToken)
             #expect(answer.status == 500 && answer.code == "internal.error")
@@ -280,7 +259,7 @@ import Vocabulary
     @Test func scrapesDoNotAskTheStore() async throws {
         let verbs = NIOLockedValueBox<[String]>([])
         let store = FaultyStore { verb in verbs.withLockedValue { $0.append(verb) } }
-        try await RunningService.with(store: store) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(store: store) { service in
             _ = try await service.get("/metrics")
             verbs.withLockedValue { $0 = [] }
             for _ in 0..<50 { #expect(try await service.get("/metrics").status == 200) }

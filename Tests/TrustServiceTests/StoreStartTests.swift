@@ -20,7 +20,6 @@ import Testing
 
     @Test func aStoreThatDoesNotAnswerHasAStatusOfItsOwn() throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let url = "postgres://u:topsecret@127.0.0.1:\(try FreePort.take())/db"
         let config = try write(folder, store: url)
         let end = try ServeProcess.run(["serve", "--config", config, "--store-timeout", "1"])
@@ -35,7 +34,6 @@ import Testing
     ])
     func aMalformedURLIsAWrongConfigurationAndIsNotQuoted(_ url: String) throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let config = try write(folder, store: "postgres://" + url)
         for more in [[], ["--check-config"]] {
             let end = try ServeProcess.run(["serve", "--config", config] + more)
@@ -49,9 +47,8 @@ import Testing
     func theServiceWaitsForItsServer() async throws {
         let server = try await onThread { try PostgresServer() }
         let url = try await onThread { try server.emptyStore() }
-        try await onThread { try server.crash() }
+        try await PostgresServer.crashAll(server)
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let config = try write(folder, store: url)
         let errors = folder.appendingPathComponent("errors")
         try Data().write(to: errors)
@@ -66,20 +63,15 @@ import Testing
         #expect(process.isRunning)
         try await onThread { try server.start() }
         try await said("listening on", in: errors)
-        try await onThread { try server.crash() }
+        try await PostgresServer.crashAll(server)
     }
 
     private func said(_ words: String, in file: URL) async throws {
-        let deadline = ContinuousClock.now + .seconds(30)
-        while try !String(contentsOf: file, encoding: .utf8).contains(words) {
-            try #require(ContinuousClock.now < deadline, "waited too long for: \(words)")
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        try await eventually(words) { try String(contentsOf: file, encoding: .utf8).contains(words) }
     }
 
     @Test func secretsThatOthersMayReadAreNamedAndThoseTheyMayWriteAreRefused() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let closed = try write(folder, store: "sqlite:\(folder.path)/s.sqlite")
         let quiet = try await ServeProcess(URL(fileURLWithPath: closed))
         #expect(!quiet.standardError.contains("may read a secret"))
@@ -108,7 +100,6 @@ import Testing
     @Test(.enabled(if: geteuid() == 0, "only root gives files away"))
     func filesOfAnotherUserAreNamed() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let config = try write(folder, store: "sqlite:\(folder.path)/s.sqlite")
         func named() async throws -> [String] {
             let process = try await ServeProcess(URL(fileURLWithPath: config))
@@ -127,7 +118,6 @@ import Testing
     /// Who can write the configuration, or replace it, decides who is trusted: so do all files that it names.
     @Test(arguments: ["sealward.json", "server", "admin"]) func whatOthersMayWriteIsRefused(_ name: String) throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let config = try write(folder, store: "sqlite:\(folder.path)/s.sqlite")
         let file = folder.appendingPathComponent(name).path
         func check() throws -> (status: Int32, error: String) {
@@ -162,7 +152,6 @@ import Testing
     /// one.
     @Test func foldersAboveAndLinksCount() throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let config = try write(folder, store: "sqlite:\(folder.path)/s.sqlite")
         let open = folder.appendingPathComponent("open").path
         try FileManager.default.createDirectory(atPath: open + "/in", withIntermediateDirectories: true)
@@ -183,7 +172,6 @@ import Testing
 
     @Test func aStoreOnAnotherMachineNeedsAWordAboutTLS() throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         for (url, status) in [("10.9.8.7/db", Int32(2)), ("10.9.8.7/db?sslmode=disable", 0), ("127.0.0.1/db", 0)] {
             let config = try write(folder, store: "postgres://u@" + url)
             let end = try ServeProcess.run(["serve", "--config", config, "--check-config"])
@@ -273,7 +261,7 @@ import Testing
     // MARK: Settings whose meaning changed
 
     private static func fixture(_ name: String) throws -> Migration {
-        let file = ServeProcess.root.appendingPathComponent("Tests/Vectors/stores/\(name)-schema-1.sql")
+        let file = BuiltProgram.repository.appendingPathComponent("Tests/Vectors/stores/\(name)-schema-1.sql")
         return Migration(version: 1, name: "fixture", sql: try String(contentsOf: file, encoding: .utf8))
     }
 
@@ -297,7 +285,6 @@ import Testing
 
     @Test func whatChangedSinceAStoreWasWrittenIsNamed() async throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let path = "\(folder.path)/s.sqlite"
         let old = try SQLiteEngine(path: path, migrations: [Self.fixture("sqlite")])
         await old.close()
@@ -309,7 +296,6 @@ import Testing
     func whatChangedSinceAPostgreSQLStoreWasWrittenIsNamed() async throws {
         let url = try await PostgresServer.sharedWithEmptyStore().url
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let config = try write(folder, store: url)
         // Nobody wrote this one yet.
         let empty = try ServeProcess.run(["serve", "--config", config, "--check-config"])
@@ -322,7 +308,6 @@ import Testing
 
     @Test func aServerThatDoesNotAnswerLeavesTheConfigurationComplete() throws {
         let folder = try ServeProcess.folder()
-        defer { try? FileManager.default.removeItem(at: folder) }
         let config = try write(folder, store: "postgres://u@127.0.0.1:\(try FreePort.take())/db")
         let end = try ServeProcess.run(["serve", "--config", config, "--check-config"])
         #expect(end.status == 0 && end.error.contains("PostgreSQL does not answer"), "\(end.error)")

@@ -25,7 +25,7 @@ private struct Claims: Decodable {
 @Suite struct TokenFormTests {
     @Test(.enabled(if: PyJWT.isThere, PyJWT.needs), arguments: [false, true])
     func aLibraryOfOthersReadsIt(_ singleUse: Bool) async throws {
-        try await RunningService.with { (service: RunningService) async throws -> Void in
+        try await RunningService.with { service in
             let token = try await AuthorizationTests.token(service, "shop", RunningService.app, singleUse: singleUse)
             let published = try await service.get("/simulator/.well-known/jwks.json")
             let claims = try PyJWT.claims(of: token, keys: published.body, as: Claims.self)

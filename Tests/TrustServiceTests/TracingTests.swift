@@ -3,7 +3,6 @@
 
 import AppleServices
 import AsyncHTTPClient
-import Crypto
 import Formats
 import Foundation
 import Logging
@@ -37,10 +36,7 @@ import TrustStoresPostgres
     }
 
     @Test func aRequestIsOneTraceFromTheGatewayToTheStore() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let store = try SQLTrustStore.sqlite(at: folder.appendingPathComponent("s.sqlite").path)
+        let store = try SQLTrustStore.sqlite(at: ServeProcess.folder().appendingPathComponent("s.sqlite").path)
         try await checkOneTraceFromTheGateway(to: store, "sqlite")
     }
 
@@ -53,8 +49,7 @@ import TrustStoresPostgres
     private func checkOneTraceFromTheGateway(to store: SQLTrustStore, _ system: String) async throws {
         let collector = try TraceCollector()
         let lines = LogLines()
-        try await RunningService.with(try configuration(collector), store: store, log: lines.logger) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(try configuration(collector), store: store, log: lines.logger) { service in
             let phone = await Phone(service)
             let (keyId, body) = try await phone.attestation()
             #expect(try await service.post("/v1/apps/shop/attestations", body).status == 201)
@@ -137,7 +132,7 @@ import TrustStoresPostgres
     ) async throws {
         let collector = try TraceCollector()
         let settings = try configuration(collector, trusts: isProxy) { if let trust { $0.tracing.trust = trust } }
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let connection = try LoopbackClient(port: try #require(URL(string: service.base)?.port))
             let head = fields.map { "traceparent: \($0)\r\n" }.joined()
             connection.send("GET /livez HTTP/1.1\r\nHost: x\r\n\(head)Connection: close\r\n\r\n")
@@ -153,7 +148,7 @@ import TrustStoresPostgres
     @Test func whatIsNotSampledIsNotSentAndWhatIsUnknownIsNotNamed() async throws {
         let collector = try TraceCollector()
         let settings = try configuration(collector) { $0.tracing.sample = 0 }
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let port = try #require(URL(string: service.base)?.port)
             for head in ["", "traceparent: \(TracingTests.parent.dropLast())0\r\n"] {
                 let connection = try LoopbackClient(port: port)
@@ -177,10 +172,9 @@ import TrustStoresPostgres
         let apple = ScriptedApple()
         let settings = try configuration(collector) {
             $0.bits = [Configuration.Bit(bit: 0, name: "welcome")]
-            $0.apple = Configuration.AppleAccount(
-                teamId: "TEAM123456", keyId: "KEY1234567", keyPEM: P256.Signing.PrivateKey().pemRepresentation)
+            $0.apple = .ofTests
         }
-        try await RunningService.with(settings, transport: apple) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings, transport: apple) { service in
             let body: JSONValue = ["app": "shop", "deviceToken": "AAAA", "transactionId": "t1"]
             let headers = ["traceparent": TracingTests.parent]
             for status in [200, 503] {
@@ -205,7 +199,7 @@ import TrustStoresPostgres
         let lines = LogLines()
         let settings = RunningService.configuration { $0.tracing.endpoint = "http://127.0.0.1:\(held.port)" }
         var start = ContinuousClock.now
-        try await RunningService.with(settings, log: lines.logger) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings, log: lines.logger) { service in
             let begin = ContinuousClock.now
             let port = try #require(URL(string: service.base)?.port)
             for _ in 0..<10 {

@@ -7,24 +7,19 @@ import Crypto
 import DeviceSimulator
 import Formats
 import Foundation
-import Logging
 import NIOConcurrencyHelpers
+import TestSupport
 import Testing
 import TrustStores
 import Vocabulary
 
 @testable import TrustService
 
-/// A store in a file of its own, to be opened again after a service has closed it. The file goes with the value.
-final class StoreFile: Sendable {
-    let folder: URL
-    var path: String { folder.appendingPathComponent("s.sqlite").path }
-
-    init() throws { folder = try ServeProcess.folder() }
+/// A store in a file of its own, to be opened again after a service has closed it.
+struct StoreFile: Sendable {
+    let path = TemporaryDirectory.shared.path("\(UUID().uuidString).sqlite")
 
     func open() throws -> any TrustStore { try SQLTrustStore.sqlite(at: path) }
-
-    deinit { try? FileManager.default.removeItem(at: folder) }
 }
 
 /// Trust that is taken out of the configuration ends with the next request, on every route.
@@ -64,12 +59,9 @@ final class StoreFile: Sendable {
         let phone = await Phone(service)
         let (keyId, body) = try await phone.attestation(user: "anna")
         #expect(try await service.post("/v1/apps/shop/attestations", body).status == 201)
-        let token = try #require(
-            try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))["token"]?.text)
-        let single = try #require(
-            try await service.post(
-                "/v1/apps/shop/tokens", try await phone.assertion(keyId).adding([.init("singleUse", true)]))["token"])
-        return Before(phone: phone, keyId: keyId, attestation: body, token: token, single: single)
+        return Before(
+            phone: phone, keyId: keyId, attestation: body, token: try await phone.token(keyId),
+            single: .string(try await phone.token(keyId, singleUse: true)))
     }
 
     /// The same phone, talking to another run of the service.
@@ -85,7 +77,7 @@ final class StoreFile: Sendable {
 
     @Test(arguments: Removal.allCases)
     func everyUseIsRefusedAndOperatorsSeeAndRemoveTheKey(_ removal: Removal) async throws {
-        let (disk, clock) = (try StoreFile(), TestClock())
+        let (disk, clock) = (StoreFile(), TestClock())
         let apple = ManyPhones()
         let before = try await RunningService.with(
             PromotionTests.configuration(), store: try disk.open(), clock: clock, transport: apple
@@ -93,7 +85,7 @@ final class StoreFile: Sendable {
         var configuration = PromotionTests.configuration()
         try removal.change(&configuration)
         try await RunningService.with(configuration, store: try disk.open(), clock: clock, transport: apple) {
-            (service: RunningService) async throws -> Void in
+            service in
             if removal != .app {
                 let reply = try await service.post("/v1/apps/shop/assertions", try await assertion(before, service))
                 #expect(reply.verdict == "404 key.unknown")
@@ -118,16 +110,15 @@ final class StoreFile: Sendable {
             let consumed = try await service.post(
                 "/v1/tokens/consume", ["token": before.single], token: RunningService.serverToken)
             #expect(consumed.verdict == "401 token.invalid")
-            let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(before.keyId)))
+            let path = RunningService.path(before.keyId)
             let shown = try await service.get(path, token: RunningService.adminToken)
             #expect(shown["trusted"] == .bool(false))
             let metrics = try await service.get("/metrics")
             let used = String(decoding: metrics.body, as: UTF8.self).split(separator: "\n")
                 .filter { $0.hasPrefix("sealward_keys_untrusted_used_total{") }
             #expect(used.contains { !$0.hasSuffix(" 0") })
-            #expect(try await service.post(path + "/revoke", [:], token: RunningService.adminToken).status == 200)
-            let deleted = try await RunningService.call("DELETE", service.base + path, token: RunningService.adminToken)
-            #expect(deleted.status == 204)
+            #expect(try await service.revoke(before.keyId).status == 200)
+            #expect(try await service.delete(path).status == 204)
             #expect(try await service.get(path, token: RunningService.adminToken).verdict == "404 key.unknown")
         }
     }
@@ -135,7 +126,7 @@ final class StoreFile: Sendable {
     /// Apple, or a simulator in its place, is not asked about a key that nobody trusts any more.
     @Test(arguments: [Removal.simulator, .otherSimulator, .otherAttestationRoot, .otherReceiptRoot, .environment])
     func receiptsOfDistrustedKeysAreNotRefreshed(_ removal: Removal) async throws {
-        let (disk, clock, apple) = (try StoreFile(), TestClock(), ScriptedApple())
+        let (disk, clock, apple) = (StoreFile(), TestClock(), ScriptedApple())
         _ = try await RunningService.with(
             PromotionTests.configuration(), store: try disk.open(), clock: clock, transport: apple
         ) {
@@ -143,9 +134,8 @@ final class StoreFile: Sendable {
         }
         var configuration = PromotionTests.configuration()
         try removal.change(&configuration)
-        let server = try await TrustServer(
-            configuration: configuration, store: try disk.open(), transport: apple, sources: clock.sources,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, announce: { _ in })
+        let server = try await RunningService.idle(
+            configuration, store: try disk.open(), clock: clock, transport: apple)
         clock.advance(86_400 * 1.2)
         let worker = ReceiptWorker(parts: server.parts, apple: try #require(server.parts.live.current.apple))
         #expect(try await worker.round() == 1)
@@ -169,26 +159,25 @@ final class StoreFile: Sendable {
                 parts.withLockedValue { $0 = made }
                 return []
             }
-        ) { (service: RunningService) async throws -> Void in
+        ) { service in
             let phone = await Phone(service)
             let keyId = try await phone.attested()
             #expect(try await phone.assert(try await phone.assertion(keyId)).verdict == "404 key.unknown")
-            let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(keyId)))
+            let path = RunningService.path(keyId)
             #expect(try await service.get(path, token: RunningService.adminToken)["trusted"] == .bool(false))
         }
         parts.withLockedValue { $0 = nil }
     }
 
     @Test func whatIsTrustedStaysTrusted() async throws {
-        let (disk, clock) = (try StoreFile(), TestClock())
+        let (disk, clock) = (StoreFile(), TestClock())
         let before = try await RunningService.with(store: try disk.open(), clock: clock) { try await prepare($0) }
-        try await RunningService.with(store: try disk.open(), clock: clock) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(store: try disk.open(), clock: clock) { service in
             #expect(try await service.get("/v1/authorize?simulated=allow", token: before.token).status == 204)
             #expect(try await service.post("/v1/apps/shop/attestations", before.attestation).status == 200)
             let reply = try await service.post("/v1/apps/shop/assertions", try await assertion(before, service))
             #expect(reply.status == 200)
-            let path = "/v1/keys/" + Base64.encodeURL(try #require(Base64.decode(before.keyId)))
+            let path = RunningService.path(before.keyId)
             #expect(try await service.get(path, token: RunningService.adminToken)["trusted"] == .bool(true))
         }
     }

@@ -7,6 +7,7 @@ import Formats
 import Foundation
 import NIOConcurrencyHelpers
 import TLSModel
+import TestSupport
 import Testing
 import TrustStores
 import Vocabulary
@@ -34,15 +35,14 @@ import Vocabulary
     }
 
     @Test func noTokenUnlessTheAppAllowsIt() async throws {
-        try await RunningService.with(RunningService.configuration()) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(RunningService.configuration()) { (service) async throws in
             #expect(try await ask(service).verdict == "403 policy.untrusted")
         }
     }
 
     @Test(arguments: ["unsupported", "extension", "simulator", "ramp"])
     func theTokenPassesOnlyWhereNoTierIsAskedFor(_ reason: String) async throws {
-        try await RunningService.with(configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration()) { service in
             let reply = try await ask(service, reason: reason, purpose: reason == "ramp" ? "attest" : "assert")
             #expect(reply["reasons"] == .array([.string(reason)]))
             let token = try #require(reply["token"]?.text)
@@ -65,7 +65,7 @@ import Vocabulary
 
     /// A check that knows the keys of attested callers knows none that signs these.
     @Test func noOtherKeySetHasItsKey() async throws {
-        try await RunningService.with(configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration()) { service in
             let token = try #require(try await ask(service)["token"]?.text)
             let header = try #require(Base64.decodeURL(String(token.split(separator: ".")[0])))
             let key = try #require(try JSONReader.read(header).member("kid")?.text)
@@ -78,14 +78,11 @@ import Vocabulary
     }
 
     @Test func aChallengeGivesOneToken() async throws {
-        try await RunningService.with(configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration()) { service in
             let challenge = try await Phone(service).challenge("assert")
             let body: JSONValue = ["reason": "ramp", "challenge": .string(Base64.encode(challenge))]
-            let replies = try await withThrowingTaskGroup(of: String.self) { group in
-                for _ in 0..<8 {
-                    group.addTask { try await service.post("/v1/apps/shop/tokens/untrusted", body).verdict }
-                }
-                return try await group.reduce(into: [String]()) { $0.append($1) }
+            let replies = try await allAtOnce(8) { _ in
+                try await service.post("/v1/apps/shop/tokens/untrusted", body).verdict
             }
             #expect(replies.count { $0 == "200" } == 1)
             #expect(replies.count { $0 == "409 challenge.used" } == 7)
@@ -103,7 +100,7 @@ import Vocabulary
             $0.trustedProxies = [proxy]
             $0.quotas = [.init(name: "free", per: .key, limit: 2, window: .seconds(3600))]
         }
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             var verdicts: [String] = []
             for address in [
                 "192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2", "2001:db8::1", "2001:db8::2", "2001:db8::3",
@@ -140,7 +137,7 @@ import Vocabulary
 
     @Test func everyRequestPassesAndIsNamed() async throws {
         let store = Store.inMemory()
-        try await RunningService.with(configuration(), store: store) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration(), store: store) { service in
             let token = try await AuthorizationTests.token(service, "shop", RunningService.app)
             let once = try await AuthorizationTests.token(service, "shop", RunningService.app, singleUse: true)
             let challenge = try await Phone(service).challenge("assert")
@@ -173,7 +170,7 @@ import Vocabulary
         let settings = configuration {
             $0.quotas = [.init(name: "free", per: .key, limit: 1, window: .seconds(3600))]
         }
-        try await RunningService.with(settings) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(settings) { service in
             let token = try await AuthorizationTests.token(service, "shop", RunningService.app)
             for _ in 0..<3 { #expect(try await watch(service, token, "&simulated=allow&quota=free") == "verified") }
             let charged = "/v1/authorize?simulated=allow&quota=free"
@@ -184,14 +181,14 @@ import Vocabulary
 
     /// A gateway that takes only 200 for a yes gets it here too.
     @Test func theYesIsTheOneThatTheGatewayAsksFor() async throws {
-        try await RunningService.with(configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration()) { service in
             let reply = try await service.get("/v1/authorize?mode=observe&route=search&success=200")
             #expect(reply.status == 200 && reply.headers["x-sealward-class"] == "none", "\(reply.verdict)")
         }
     }
 
     @Test func onlyTheRoutesOfTheConfigurationAreWatched() async throws {
-        try await RunningService.with(configuration()) { (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration()) { (service) async throws in
             for query in [
                 "mode=observe", "mode=observe&route=cart", "mode=watch&route=search", "route=search",
                 "mode=observe&route=search&x=1",
@@ -199,8 +196,7 @@ import Vocabulary
                 #expect(try await service.get("/v1/authorize?\(query)").verdict == "400 request.malformed", "\(query)")
             }
         }
-        try await RunningService.with(RunningService.configuration()) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(RunningService.configuration()) { (service) async throws in
             let query = "mode=observe&route=checkout"
             #expect(try await service.get("/v1/authorize?\(query)").verdict == "400 request.malformed")
         }
@@ -211,8 +207,7 @@ import Vocabulary
         let faulty = FaultyStore { _ in
             if isFailing.withLockedValue({ $0 }) { throw StoreFault.unavailable("a test") }
         }
-        try await RunningService.with(configuration(), store: faulty) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration(), store: faulty) { service in
             let token = try await AuthorizationTests.token(service, "shop", RunningService.app)
             isFailing.withLockedValue { $0 = true }
             #expect(try await watch(service, token) == "unknown")

@@ -4,7 +4,6 @@
 import AppAttest
 import Formats
 import Foundation
-import Logging
 import TestSupport
 import Testing
 import TrustStoresPostgres
@@ -24,15 +23,13 @@ import Vocabulary
 
     private static let anna = "anna.of.the.tests"
     private static let bert = "bert.of.the.tests"
-    private static let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     private func configuration(_ users: Configuration.Users) -> Configuration {
         RunningService.configuration { $0.users = users }
     }
 
     private func server(_ users: Configuration.Users, _ store: any TrustStore) async throws -> TrustServer {
-        try await TrustServer(
-            configuration: configuration(users), store: store, transport: nil, log: Self.log, announce: { _ in })
+        try await RunningService.idle(configuration(users), store: store)
     }
 
     @Test(arguments: backends) func aHashedStoreNamesNobody(_ backend: Backend) async throws {
@@ -45,8 +42,7 @@ import Vocabulary
         case .postgres:
             store = try await SQLTrustStore.postgres(try await PostgresServer.sharedWithEmptyStore().url)
         }
-        try await RunningService.with(configuration(.hashed), store: store) {
-            (service: RunningService) async throws -> Void in
+        try await RunningService.with(configuration(.hashed), store: store) { service in
             let (anna, bert, admin) = (Self.anna, Self.bert, RunningService.adminToken)
             let phone = await Phone(service)
             let first = try await phone.attested(user: anna)
@@ -172,11 +168,8 @@ import Vocabulary
         #expect(fault?.reason.contains("set users to plain") == true)
         // Of two that begin at once, both get the same.
         let raced = Store.inMemory()
-        let outcomes = await withTaskGroup(of: Bool.self) { group in
-            for index in 0..<8 {
-                group.addTask { (try? await server(index % 2 == 0 ? .plain : .hashed, raced)) != nil }
-            }
-            return await group.reduce(into: [Bool]()) { $0.append($1) }
+        let outcomes = try await allAtOnce(8) { index in
+            (try? await server(index % 2 == 0 ? .plain : .hashed, raced)) != nil
         }
         #expect(outcomes.count { $0 } == 4)
         // A store that an older version made has plain names.

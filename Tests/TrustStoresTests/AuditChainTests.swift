@@ -117,7 +117,7 @@ import Vocabulary
 
     @Test("lines that are older than the chain stay as they are, and the chain begins with the next")
     func older() async throws {
-        let path = TemporaryFolder.shared.file("\(UUID().uuidString).sqlite")
+        let path = TemporaryDirectory.shared.path("\(UUID().uuidString).sqlite")
         let engine = try SQLiteEngine(path: path, migrations: [Migration].sqlite.filter { $0.version < 6 })
         try await engine.transact { session in
             try session.run("UPDATE audit_numbers SET last = 2")

@@ -82,7 +82,7 @@ import TrustStoreContract
 
     @Test("after a long stop sweeping waits for an operator, and goes on after the word, also on a node that runs")
     func confirmation() async throws {
-        let path = TemporaryFolder.shared.file("stopped.sqlite")
+        let path = TemporaryDirectory.shared.path("stopped.sqlite")
         let clock = FixtureClock()
         let first = try SQLTrustStore.sqlite(at: path, clock: clock.storeClock(hasServer: false))
         #expect(try await first.spend(Sample.challenge(), at: clock.now) == .spent)

@@ -161,7 +161,7 @@ struct OldStatement: Sendable {
 
     @Test("an old node on a SQLite store that was migrated under it reads and writes nothing")
     func sqlite() async throws {
-        let path = TemporaryFolder.shared.file("fence.sqlite")
+        let path = TemporaryDirectory.shared.path("fence.sqlite")
         let old = try SQLiteEngine(path: path, migrations: [MigrationTests.fixture("sqlite", version: 1)])
         try await Self.run(on: old) { try SQLTrustStore.sqlite(at: path) }
         await old.close()
@@ -201,7 +201,7 @@ struct OldStatement: Sendable {
 
     @Test("a node of schema 2 on a SQLite store that was migrated under it is not ready, and does not start again")
     func secondOnSQLite() async throws {
-        let path = TemporaryFolder.shared.file("fence-second.sqlite")
+        let path = TemporaryDirectory.shared.path("fence-second.sqlite")
         let known = [Migration].sqlite.filter { $0.version <= 2 }
         func open() throws -> SQLTrustStore {
             SQLTrustStore(engine: try SQLiteEngine(path: path, migrations: known), schema: known.newest)

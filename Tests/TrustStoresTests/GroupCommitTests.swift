@@ -13,19 +13,14 @@ import TrustStoreContract
 /// machine and without optimisation, twice is enough to tell that flushes are shared.
 @Suite(.serialized) struct GroupCommitTests {
     static func rate(_ callers: Int, _ store: any TrustStore) async throws -> Double {
-        let fixture = StoreFixture(store: store, clock: FixtureClock(), another: { store }, reopened: nil)
-        var ids: [KeyIdentifier] = []
-        for _ in 0..<callers { ids.append(try await Sample.storeWithKey(in: fixture)) }
-        let keys = ids
+        let keys = try await Sample.keys(callers, in: store)
         let clock = ContinuousClock()
         let start = clock.now
         let counts = try await race(callers) { index -> UInt32 in
             var counter: UInt32 = 0
             while clock.now - start < .seconds(1) {
                 counter += 1
-                let advance = CounterAdvance(
-                    keyId: keys[index], counter: counter, mode: .strict, challenge: Sample.challenge())
-                let outcome = try await store.advance(advance, at: Sample.now)
+                let outcome = try await store.advance(keys[index], to: counter)
                 #expect(outcome == .advanced(previous: counter - 1))
             }
             #expect(try await store.key(keys[index])?.counter == counter)
@@ -37,7 +32,7 @@ import TrustStoreContract
 
     @Test("64 waiting callers share flushes", Measuring.only)
     func sharing() async throws {
-        let store = try SQLTrustStore.sqlite(at: TemporaryFolder.shared.file("group.sqlite"))
+        let store = try SQLTrustStore.sqlite(at: TemporaryDirectory.shared.path("group.sqlite"))
         // What the disk and the cores give changes from second to second where others use them: three tries.
         var tries: [(alone: Double, waiting: Double)] = []
         while tries.count < 3 {
@@ -50,7 +45,7 @@ import TrustStoreContract
 
     @Test("a disk that answers no read keeps callers no longer than the deadline", .timeLimit(.minutes(1)))
     func silentReads() async throws {
-        let path = TemporaryFolder.shared.file("reads.sqlite")
+        let path = TemporaryDirectory.shared.path("reads.sqlite")
         let engine = try SQLiteEngine(path: path, migrations: [], answerTimeout: .milliseconds(400))
         let disk = DispatchSemaphore(value: 0)
         // More of each than there are threads for them, and than there are threads on which requests are answered.
@@ -71,7 +66,7 @@ import TrustStoreContract
 
     @Test("one read that takes too long is no silent disk: others are read for", .timeLimit(.minutes(1)))
     func oneSlowRead() async throws {
-        let path = TemporaryFolder.shared.file("slow.sqlite")
+        let path = TemporaryDirectory.shared.path("slow.sqlite")
         let engine = try SQLiteEngine(path: path, migrations: [], answerTimeout: .milliseconds(300))
         let count = DispatchSemaphore(value: 0)
         let slow = Task { try await engine.read { _ in count.wait() } }

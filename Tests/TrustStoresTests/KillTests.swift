@@ -29,8 +29,8 @@ import TrustStoreContract
                     while true {
                         counter += 1
                         let challenge = Sample.challenge()
-                        let advance = CounterAdvance(keyId: id, counter: counter, mode: .strict, challenge: challenge)
-                        guard case .advanced = try await store.advance(advance, at: Sample.now) else { continue }
+                        let outcome = try await store.advance(id, to: counter, spending: challenge)
+                        guard case .advanced = outcome else { continue }
                         let line = "\(name) \(counter) \(Data(challenge.id).base64EncodedString())\n"
                         _ = line.withCString { write(log, $0, strlen($0)) }
                         // The others are in the middle of theirs.
@@ -44,7 +44,7 @@ import TrustStoreContract
 
     @Test("kill -9 under load: nothing that was answered is lost, no counter went back", arguments: rounds)
     func kill9(_ round: Int) async throws {
-        let path = TemporaryFolder.shared.file("kill-\(round).sqlite")
+        let path = TemporaryDirectory.shared.path("kill-\(round).sqlite")
         let acknowledged = path + ".answers"
         // A line has about thirty bytes.
         let bytes = 1_200 + 2_900 * round % 12_000

@@ -68,17 +68,15 @@ import TrustStoreContract
         #expect(try await store.history(of: id, limit: 9).map(\.kind) == ["attested", "receipt"])
         let used = SpendableChallenge(id: [UInt8](repeating: 0x33, count: 16), expiresAt: Sample.now + 300)
         #expect(try await store.spend(used, at: Sample.now) == .alreadyUsed)
-        let low = CounterAdvance(keyId: id, counter: 41, mode: .strict, challenge: Sample.challenge())
-        #expect(try await store.advance(low, at: Sample.now) == .refused(.replayed))
-        let next = CounterAdvance(keyId: id, counter: 42, mode: .strict, challenge: Sample.challenge())
-        #expect(try await store.advance(next, at: Sample.now) == .advanced(previous: 41))
+        #expect(try await store.advance(id, to: 41) == .refused(.replayed))
+        #expect(try await store.advance(id, to: 42) == .advanced(previous: 41))
         #expect(try await store.tallies(app: "app", from: Sample.now, to: Sample.now + 1).map(\.count) == [12])
         #expect(try await store.leaseDueReceipts(at: Sample.now + 9, limit: 9, for: .seconds(9)).map(\.key.id) == [id])
     }
 
     @Test("a SQLite store of each released schema opens and keeps everything", arguments: [1])
     func sqlite(_ version: Int) async throws {
-        let path = TemporaryFolder.shared.file("schema-\(version).sqlite")
+        let path = TemporaryDirectory.shared.path("schema-\(version).sqlite")
         let old = try SQLiteEngine(path: path, migrations: [Self.fixture("sqlite", version: version)])
         await old.close()
         let store = try SQLTrustStore.sqlite(at: path)

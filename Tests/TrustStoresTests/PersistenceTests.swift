@@ -17,8 +17,7 @@ import Vocabulary
         let fixture = try await backend.make()
         let id = try await Sample.storeWithKey(in: fixture, refreshAt: Sample.now)
         let challenge = Sample.challenge()
-        let advance = CounterAdvance(keyId: id, counter: 7, mode: .strict, challenge: challenge)
-        #expect(try await fixture.store.advance(advance, at: Sample.now) == .advanced(previous: 0))
+        #expect(try await fixture.store.advance(id, to: 7, spending: challenge) == .advanced(previous: 0))
         let secret = try await fixture.store.secret(named: "s", orElse: [1, 2, 3])
         let token = SingleUseToken(id: "jti", expiresAt: Sample.now + 60)
         #expect(try await fixture.store.consume(token, at: Sample.now) == .spent)
@@ -27,7 +26,7 @@ import Vocabulary
         let reopen = try #require(fixture.reopened)
         let again = try await reopen()
         #expect(try await again.key(id) == key)
-        #expect(try await again.advance(advance, at: Sample.now) == .refused(.challengeUsed))
+        #expect(try await again.advance(id, to: 7, spending: challenge) == .refused(.challengeUsed))
         #expect(try await again.secret(named: "s", orElse: [9]) == secret)
         #expect(try await again.consume(token, at: Sample.now) == .alreadyUsed)
         #expect(try await again.leaseDueReceipts(at: Sample.now, limit: 9, for: .seconds(9)).map(\.key.id) == [id])
@@ -74,7 +73,7 @@ import Vocabulary
 
     @Test("SQLite is in WAL mode, and each commit is flushed")
     func pragmas() async throws {
-        let store = try SQLTrustStore.sqlite(at: TemporaryFolder.shared.file("pragmas.sqlite"))
+        let store = try SQLTrustStore.sqlite(at: TemporaryDirectory.shared.path("pragmas.sqlite"))
         let values = try await store.engine.transact { session in
             .commit([
                 try session.row("PRAGMA synchronous")?.integer(0).description,
@@ -86,7 +85,7 @@ import Vocabulary
 
     @Test("a file that is no store is named as such")
     func garbage() throws {
-        let path = TemporaryFolder.shared.file("garbage.sqlite")
+        let path = TemporaryDirectory.shared.path("garbage.sqlite")
         try Data(Sample.bytes(8192)).write(to: URL(fileURLWithPath: path))
         #expect(throws: StoreFault.damaged("")) { try SQLTrustStore.sqlite(at: path) }
         #expect(throws: StoreFault.unavailable("")) { try SQLTrustStore.sqlite(at: "/nowhere/at/all/x.sqlite") }

@@ -16,22 +16,6 @@ import Vocabulary
 @Suite(.serialized, .enabled(if: PostgresServer.isAvailable, "needs PostgreSQL")) struct PostgresAssertionTests {
     static let callers = 60
 
-    private func advance(
-        _ id: KeyIdentifier, _ counter: UInt32, _ challenge: SpendableChallenge = Sample.challenge()
-    ) -> CounterAdvance {
-        CounterAdvance(keyId: id, counter: counter, mode: .strict, challenge: challenge)
-    }
-
-    private func keys(_ count: Int, in store: SQLTrustStore) async throws -> [KeyIdentifier] {
-        var ids: [KeyIdentifier] = []
-        for _ in 0..<count {
-            let id = Sample.keyId()
-            _ = try await store.insert(Sample.registration(id: id), spending: Sample.challenge(), at: Sample.now)
-            ids.append(id)
-        }
-        return ids
-    }
-
     /// What each gave, in the order of the callers.
     private func inOrder<Outcome: Sendable>(
         _ count: Int, _ body: @escaping @Sendable (Int) async throws -> Outcome
@@ -48,7 +32,7 @@ import Vocabulary
         let id = try await Sample.storeWithKey(in: fixture)
         let challenges = (0..<128).map { _ in Sample.challenge() }
         let outcomes = try await inOrder(128) { index in
-            try await nodes[index % 2].advance(advance(id, UInt32(index + 1), challenges[index]), at: Sample.now)
+            try await nodes[index % 2].advance(id, to: UInt32(index + 1), spending: challenges[index])
         }
         // By the counter that each was told is the one before its own.
         var chain: [UInt32: UInt32] = [:]
@@ -72,15 +56,12 @@ import Vocabulary
     func manyKeys() async throws {
         let fixture = try await PostgresStores.fixture()
         let nodes = [fixture.store, try await fixture.another()]
-        var ids: [KeyIdentifier] = []
-        for _ in 0..<64 { ids.append(try await Sample.storeWithKey(in: fixture)) }
-        let keys = ids
+        let keys = try await Sample.keys(64, in: fixture.store)
         let chains = try await inOrder(128) { index -> [UInt32] in
             var accepted: [UInt32] = []
             // Two callers share each key, one on each node: every second counter belongs to one of them.
             for counter in stride(from: UInt32(1 + index / 64), through: 40, by: 2) {
-                let outcome = try await nodes[index / 64].advance(
-                    advance(keys[index % 64], counter), at: Sample.now)
+                let outcome = try await nodes[index / 64].advance(keys[index % 64], to: counter)
                 if case .advanced(let previous) = outcome {
                     #expect(previous < counter)
                     accepted.append(counter)
@@ -117,33 +98,28 @@ import Vocabulary
         configuration.queueTimeout = .seconds(60)
         configuration.observe = { seen.add($0) }
         let store = try await SQLTrustStore.postgres(url, configuration: configuration)
-        var keys = try await keys(Self.callers + 1, in: store)
+        var keys = try await Sample.keys(Self.callers + 1, in: store)
         let slow = keys.removeLast()
         let schema = PostgresServer.schema(of: url)
         func trigger(_ name: String, on key: KeyIdentifier, _ body: String) async throws {
             let id = key.bytes.map { String(format: "%02x", $0) }.joined()
-            _ = try await onThread {
-                try server.query(
-                    """
-                    CREATE FUNCTION \(schema).\(name)() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN \(body); RETURN NEW; END';
-                    CREATE TRIGGER \(name) BEFORE UPDATE ON \(schema).attested_keys FOR EACH ROW
-                    WHEN (NEW.id = '\\x\(id)') EXECUTE FUNCTION \(schema).\(name)()
-                    """
-                )
-            }
+            _ = try await server.ask(
+                """
+                CREATE FUNCTION \(schema).\(name)() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN \(body); RETURN NEW; END';
+                CREATE TRIGGER \(name) BEFORE UPDATE ON \(schema).attested_keys FOR EACH ROW
+                WHEN (NEW.id = '\\x\(id)') EXECUTE FUNCTION \(schema).\(name)()
+                """)
         }
-        _ = try await onThread { try server.query("CREATE TABLE \(schema).gate AS SELECT 1 AS one") }
+        _ = try await server.ask("CREATE TABLE \(schema).gate AS SELECT 1 AS one")
         try await trigger(
             "wait", on: slow, "WHILE EXISTS (SELECT 1 FROM \(schema).gate) LOOP PERFORM pg_sleep(0.01); END LOOP")
         if let poison { try await trigger("fail", on: keys[poison], "RAISE EXCEPTION ''poison''") }
-        let first = Task { try await store.advance(advance(slow, 1), at: Sample.now) }
+        let first = Task { try await store.advance(slow, to: 1) }
         try await eventually("the first batch is at the gate") {
-            try await onThread {
-                try server.query("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
-            } == "1"
+            try await server.ask("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1"
         }
         return Gated(store: store, keys: keys, seen: seen, server: server, first: first) {
-            _ = try await onThread { try server.query("DELETE FROM \(schema).gate") }
+            _ = try await server.ask("DELETE FROM \(schema).gate")
         }
     }
 
@@ -151,7 +127,7 @@ import Vocabulary
     private func together(_ gated: Gated) async throws -> [Result<AdvanceOutcome, any Error>] {
         let (store, keys) = (gated.store, gated.keys)
         async let outcomes = inOrder(keys.count) { index -> Result<AdvanceOutcome, any Error> in
-            do { return .success(try await store.advance(advance(keys[index], 1), at: Sample.now)) } catch {
+            do { return .success(try await store.advance(keys[index], to: 1)) } catch {
                 return .failure(error)
             }
         }
@@ -196,33 +172,22 @@ import Vocabulary
     func locks() async throws {
         let url = try await PostgresServer.sharedWithEmptyStore().url
         let store = try await SQLTrustStore.postgres(url)
-        let keys = try await keys(20, in: store)
-        let holder = try PostgresEngine(url: url, configuration: PostgresConfiguration())
+        let keys = try await Sample.keys(20, in: store)
         let challenge = Sample.challenge()
-        let isHeld = Mutex(false)
-        let release = DispatchSemaphore(value: 0)
-        let holding = Task {
-            try await holder.transact { session in
-                try session.run("SELECT 1 FROM attested_keys WHERE id = $1 FOR UPDATE", .bytes(keys[0].bytes))
-                _ = try session.spend(SpentName(challenge), at: Sample.now)
-                isHeld.withLock { $0 = true }
-                release.wait()
-                return .rollback(())
-            }
+        let held = try await HeldTransaction(url) { session in
+            try session.run("SELECT 1 FROM attested_keys WHERE id = $1 FOR UPDATE", .bytes(keys[0].bytes))
+            _ = try session.spend(SpentName(challenge), at: Sample.now)
         }
-        try await eventually("key and challenge are held") { isHeld.withLock { $0 } }
         let late = [
-            Task { try await store.advance(advance(keys[0], 1), at: Sample.now) },
-            Task { try await store.advance(advance(keys[1], 1, challenge), at: Sample.now) },
+            Task { try await store.advance(keys[0], to: 1) },
+            Task { try await store.advance(keys[1], to: 1, spending: challenge) },
         ]
         // Neither is given back before these are answered.
-        let outcomes = try await race(18) { try await store.advance(advance(keys[$0 + 2], 1), at: Sample.now) }
+        let outcomes = try await race(18) { try await store.advance(keys[$0 + 2], to: 1) }
         #expect(outcomes.allSatisfy { $0 == .advanced(previous: 0) })
         #expect(try await store.key(keys[0])?.counter == 0)
-        release.signal()
-        try await holding.value
+        try await held.end()
         for task in late { #expect(try await task.value == .advanced(previous: 0)) }
-        await holder.close()
         await store.close()
     }
 
@@ -231,11 +196,11 @@ import Vocabulary
         let (relay, url, directURL) = try await PostgresRelay.beforeEmptyStore()
         defer { relay.stop() }
         let direct = try await SQLTrustStore.postgres(directURL)
-        let keys = try await keys(Self.callers, in: direct)
+        let keys = try await Sample.keys(Self.callers, in: direct)
         let store = try await SQLTrustStore.postgres(url)
         relay.set(.losesOneCommit)
         let outcomes = try await inOrder(keys.count) { index -> Result<AdvanceOutcome, any Error> in
-            do { return .success(try await store.advance(advance(keys[index], 1), at: Sample.now)) } catch {
+            do { return .success(try await store.advance(keys[index], to: 1)) } catch {
                 return .failure(error)
             }
         }
@@ -261,17 +226,14 @@ import Vocabulary
         let (server, base) = try await PostgresServer.sharedWithEmptyStore()
         let url = base + "&application_name=\(name)"
         let store = try await SQLTrustStore.postgres(url)
-        let keys = try await keys(8, in: store)
+        let keys = try await Sample.keys(8, in: store)
         for counter in 1...5 as ClosedRange<UInt32> {
             let outcomes = try await race(keys.count) {
-                try await store.advance(advance(keys[$0], counter), at: Sample.now)
+                try await store.advance(keys[$0], to: counter)
             }
             #expect(outcomes.allSatisfy { $0 == .advanced(previous: counter - 1) })
-            _ = try await onThread {
-                try server.query(
-                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = '\(name)'"
-                )
-            }
+            _ = try await server.ask(
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = '\(name)'")
         }
         await store.close()
     }

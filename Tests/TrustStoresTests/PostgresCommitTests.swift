@@ -56,7 +56,7 @@ import TrustStoreContract
             try server.query("SELECT pg_reload_conf()")
         }
         try await eventually("the reload has reached other sessions") {
-            try await onThread { try server.query("SHOW synchronous_commit") } == "off"
+            try await server.ask("SHOW synchronous_commit") == "off"
         }
         #expect(try await settings() == ["on", "notice"])
         let later = try PostgresEngine(url: url, configuration: PostgresDeadlineTests.hasty { $0.writers = 2 })
@@ -66,7 +66,7 @@ import TrustStoreContract
         #expect(level == "notice")
         await later.close()
         await engine.close()
-        try await onThread { try server.crash() }
+        try await PostgresServer.crashAll(server)
     }
 
     @Test("what a statement warns of refuses nothing; it is logged")
@@ -74,24 +74,18 @@ import TrustStoreContract
         let (server, url) = try await PostgresServer.sharedWithEmptyStore()
         let seen = Sightings()
         let store = try await SQLTrustStore.postgres(
-            url, configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } })
+            url, configuration: PostgresDeadlineTests.hasty(seen))
         let schema = PostgresServer.schema(of: url)
-        _ = try await onThread {
-            try server.query(
-                """
-                CREATE FUNCTION \(schema).warn() RETURNS trigger LANGUAGE plpgsql AS
-                $$ BEGIN RAISE WARNING 'numbers come to their end'; RETURN NEW; END $$;
-                CREATE TRIGGER warn BEFORE INSERT OR UPDATE ON \(schema).attested_keys
-                FOR EACH ROW EXECUTE FUNCTION \(schema).warn();
-                """
-            )
-        }
-        let id = Sample.keyId()
-        _ = try await store.insert(Sample.registration(id: id), spending: Sample.challenge(), at: Sample.now)
+        _ = try await server.ask(
+            """
+            CREATE FUNCTION \(schema).warn() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE WARNING 'numbers come to their end'; RETURN NEW; END $$;
+            CREATE TRIGGER warn BEFORE INSERT OR UPDATE ON \(schema).attested_keys
+            FOR EACH ROW EXECUTE FUNCTION \(schema).warn();
+            """)
+        let id = try await Sample.keys(1, in: store)[0]
         for counter in UInt32(1)...3 {
-            let outcome = try await store.advance(
-                CounterAdvance(keyId: id, counter: counter, mode: .strict, challenge: Sample.challenge()),
-                at: Sample.now)
+            let outcome = try await store.advance(id, to: counter)
             guard case .advanced = outcome else {
                 Issue.record("\(outcome)")
                 break
@@ -111,33 +105,19 @@ import TrustStoreContract
             configuration.statementTimeout = .seconds(300)
         }
         let store = try await SQLTrustStore.postgres(url, configuration: patient)
-        let id = Sample.keyId()
-        _ = try await store.insert(Sample.registration(id: id), spending: Sample.challenge(), at: Sample.now)
-        let holder = try PostgresEngine(url: url, configuration: patient)
-        let release = DispatchSemaphore(value: 0)
-        let held = Mutex(false)
-        let holding = Task {
-            try await holder.transact { session in
-                try session.run(SQLText("LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE"))
-                held.withLock { $0 = true }
-                release.wait()
-                return .rollback(())
-            }
+        let id = try await Sample.keys(1, in: store)[0]
+        let held = try await HeldTransaction(url, patient) { session in
+            try session.run(SQLText("LOCK TABLE audit_entries IN ACCESS EXCLUSIVE MODE"))
         }
-        try await eventually("the table is locked") { held.withLock { $0 } }
         let slow = (0..<3).map { _ in Task { try await store.audit(after: nil, limit: 1) } }
         try await eventually("a long read waits") {
-            try await onThread {
-                try server.query(
-                    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%audit_entries%'"
-                )
-            } != "0"
+            try await server.ask(
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%audit_entries%'")
+                != "0"
         }
         for _ in 0..<50 { #expect(try await store.key(id)?.id == id) }
-        release.signal()
-        try await holding.value
+        try await held.end()
         for task in slow { _ = try await task.value }
-        await holder.close()
         await store.close()
     }
 
@@ -153,19 +133,15 @@ import TrustStoreContract
             return (primary, standby, url)
         }
         try await eventually("the standby is synchronous, and the setting is in force") {
-            try await onThread {
-                try primary.query(
-                    "SELECT sync_state, current_setting('synchronous_commit') FROM pg_stat_replication")
-            } == "sync|remote_apply"
+            try await primary.ask("SELECT sync_state, current_setting('synchronous_commit') FROM pg_stat_replication")
+                == "sync|remote_apply"
         }
         #expect(try await setting(url) == "remote_apply")
         let store = try await SQLTrustStore.postgres(
             url, configuration: PostgresDeadlineTests.hasty { $0.answerTimeout = .seconds(60) })
         let schema = PostgresServer.schema(of: url)
         let look = { @Sendable (name: String) async throws -> String in
-            try await onThread {
-                try standby.query("SELECT count(*) FROM \(schema).secrets WHERE name = '\(name)'")
-            }
+            try await standby.ask("SELECT count(*) FROM \(schema).secrets WHERE name = '\(name)'")
         }
         // Without a wait, and without luck: what was answered is there.
         for index in 0..<10 {
@@ -173,27 +149,21 @@ import TrustStoreContract
             #expect(try await look("s\(index)") == "1")
         }
         // The standby goes on to receive and to flush, and applies nothing: `on` would be answered now.
-        _ = try await onThread { try standby.query("SELECT pg_wal_replay_pause()") }
+        _ = try await standby.ask("SELECT pg_wal_replay_pause()")
         let waiting = Task { try await store.secret(named: "late", orElse: [2]) }
         try await eventually("the commit is flushed on the standby, and waits") {
-            try await onThread {
-                try primary.query(
-                    """
-                    SELECT count(*) FROM pg_stat_activity, pg_stat_replication
-                    WHERE wait_event = 'SyncRep' AND flush_lsn > replay_lsn AND flush_lsn = sent_lsn
-                    """
-                )
-            } == "1"
+            try await primary.ask(
+                """
+                SELECT count(*) FROM pg_stat_activity, pg_stat_replication
+                WHERE wait_event = 'SyncRep' AND flush_lsn > replay_lsn AND flush_lsn = sent_lsn
+                """) == "1"
         }
         #expect(try await look("late") == "0")
-        _ = try await onThread { try standby.query("SELECT pg_wal_replay_resume()") }
+        _ = try await standby.ask("SELECT pg_wal_replay_resume()")
         #expect(try await waiting.value == [2])
         #expect(try await look("late") == "1")
         await store.close()
-        try await onThread {
-            try standby.crash()
-            try primary.crash()
-        }
+        try await PostgresServer.crashAll(standby, primary)
     }
 
     @Test("Any number of verbs at once take 11 connections, and a server that is silent never has more than 22")
@@ -201,9 +171,7 @@ import TrustStoreContract
         let (server, base) = try await PostgresServer.sharedWithEmptyStore()
         let name = "counted_\(UUID().uuidString.prefix(8))"
         let count = { @Sendable () async throws -> Int in
-            let text = try await onThread {
-                try server.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = '\(name)'")
-            }
+            let text = try await server.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name = '\(name)'")
             return try #require(Int(text))
         }
         let seen = Sightings()
@@ -213,8 +181,7 @@ import TrustStoreContract
         configuration.observe = { seen.add($0) }
         let url = base + "&application_name=\(name)"
         let store = try await SQLTrustStore.postgres(url, configuration: configuration)
-        let id = Sample.keyId()
-        _ = try await store.insert(Sample.registration(id: id), spending: Sample.challenge(), at: Sample.now)
+        let id = try await Sample.keys(1, in: store)[0]
         func load(_ store: SQLTrustStore, verbs: Int = 500, of key: KeyIdentifier? = nil) async -> Int {
             await withTaskGroup(of: Bool.self) { group in
                 for index in 0..<verbs {
@@ -226,10 +193,8 @@ import TrustStoreContract
                             case 1: _ = try await store.isSpent(challenge)
                             case 2: _ = try await store.inspect(at: Sample.now)
                             default:
-                                _ = try await store.advance(
-                                    CounterAdvance(
-                                        keyId: key ?? Sample.keyId(), counter: UInt32(index), mode: .strict,
-                                        challenge: challenge), at: Sample.now)
+                                let counter = UInt32(index)
+                                _ = try await store.advance(key ?? Sample.keyId(), to: counter, spending: challenge)
                             }
                             return true
                         } catch {
@@ -256,24 +221,13 @@ import TrustStoreContract
         configuration.queueTimeout = .milliseconds(500)
         configuration.statementTimeout = .seconds(60)
         let hasty = try await SQLTrustStore.postgres(url, configuration: configuration)
-        let holder = try PostgresEngine(
-            url: base,
-            configuration: PostgresDeadlineTests.hasty { configuration in
-                configuration.statementTimeout = .seconds(60)
-                configuration.answerTimeout = .seconds(60)
-            }
-        )
-        let release = DispatchSemaphore(value: 0)
-        let held = Mutex(false)
-        let holding = Task {
-            try await holder.transact { session in
-                try session.run(SQLText("LOCK TABLE spent_names IN ACCESS EXCLUSIVE MODE"))
-                held.withLock { $0 = true }
-                release.wait()
-                return .rollback(())
-            }
+        let patient = PostgresDeadlineTests.hasty { configuration in
+            configuration.statementTimeout = .seconds(60)
+            configuration.answerTimeout = .seconds(60)
         }
-        try await eventually("the lock is held") { held.withLock { $0 } }
+        let held = try await HeldTransaction(base, patient) { session in
+            try session.run(SQLText("LOCK TABLE spent_names IN ACCESS EXCLUSIVE MODE"))
+        }
         var most = 0
         try await eventually("as many are set aside as may be") {
             _ = await load(hasty)
@@ -286,11 +240,9 @@ import TrustStoreContract
             most = max(most, try await count())
         }
         #expect(most <= 22)
-        release.signal()
-        try await holding.value
+        try await held.end()
         try await eventually("all is well again") { await load(hasty, verbs: 20) == 20 }
         #expect(try await count() < 22)
         await hasty.close()
-        await holder.close()
     }
 }

@@ -12,8 +12,11 @@ import Vocabulary
 
 /// Whatever a server does or leaves undone, nobody waits longer than the configuration says.
 @Suite struct PostgresDeadlineTests {
-    static func hasty(_ change: (inout PostgresConfiguration) -> Void = { _ in }) -> PostgresConfiguration {
+    static func hasty(
+        _ seen: Sightings? = nil, _ change: (inout PostgresConfiguration) -> Void = { _ in }
+    ) -> PostgresConfiguration {
         var configuration = PostgresConfiguration()
+        if let seen { configuration.observe = { seen.add($0) } }
         configuration.writers = 2
         configuration.readers = 1
         configuration.connectTimeout = .milliseconds(500)
@@ -75,11 +78,10 @@ import Vocabulary
         let fake = try FakePostgres(.silentAfterLogin)
         defer { fake.stop() }
         let seen = Sightings()
-        let configuration = Self.hasty { configuration in
+        let configuration = Self.hasty(seen) { configuration in
             configuration.connectTimeout = .seconds(300)
             configuration.answerTimeout = .seconds(300)
             configuration.waitingLimit = 30
-            configuration.observe = { seen.add($0) }
         }
         let engine = try PostgresEngine(url: fake.url, configuration: configuration)
         let start = ContinuousClock.now
@@ -214,14 +216,5 @@ final class Sightings: Sendable {
     }
     func highest(_ name: String) -> Int {
         seen.withLock { $0.filter { $0.kind.name == name }.compactMap(\.value).max() ?? 0 }
-    }
-}
-
-/// Waits until the condition is true, and fails after half a minute.
-func eventually(_ what: String, within limit: Duration = .seconds(30), _ isTrue: () async throws -> Bool) async throws {
-    let deadline = ContinuousClock.now + limit
-    while try await !isTrue() {
-        try #require(ContinuousClock.now < deadline, "waited too long: \(what)")
-        try await Task.sleep(for: .milliseconds(20))
     }
 }

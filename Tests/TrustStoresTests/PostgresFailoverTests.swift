@@ -32,13 +32,14 @@ private final class Counter: Sendable {
         return name
     }
 
-    /// A primary with an empty store, its standby, and the schema of the store.
-    private func pair() async throws -> (old: PostgresServer, new: PostgresServer, schema: String) {
+    /// A primary with an empty store, its standby, the schema of the store and a URL of both.
+    private func pair() async throws -> (old: PostgresServer, new: PostgresServer, schema: String, url: String) {
         try await onThread {
             let old = try PostgresServer()
             _ = try old.emptyStore()
             let schema = try old.query("SELECT max(nspname) FROM pg_namespace WHERE nspname LIKE 'store%'")
-            return (old, try PostgresServer(standbyOf: old), schema)
+            let new = try PostgresServer(standbyOf: old)
+            return (old, new, schema, PostgresServer.url(of: schema, at: [old.port, new.port]))
         }
     }
 
@@ -60,7 +61,7 @@ private final class Counter: Sendable {
         defer { relay.stop() }
         let seen = Sightings()
         let store = try await SQLTrustStore.postgres(
-            url, configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } })
+            url, configuration: PostgresDeadlineTests.hasty(seen))
         _ = try await write(store)
         relay.set(.holdsStatements)
         for _ in 0..<6 {
@@ -105,12 +106,11 @@ private final class Counter: Sendable {
         let (relay, url, _) = try await PostgresRelay.beforeEmptyStore()
         defer { relay.stop() }
         let seen = Sightings()
-        let configuration = PostgresDeadlineTests.hasty { configuration in
+        let configuration = PostgresDeadlineTests.hasty(seen) { configuration in
             configuration.writers = 6
             configuration.connectTimeout = .seconds(5)
             configuration.answerTimeout = .seconds(10)
             configuration.queueTimeout = .seconds(10)
-            configuration.observe = { seen.add($0) }
         }
         let store = try await SQLTrustStore.postgres(url, configuration: configuration)
         _ = try await write(store)
@@ -132,7 +132,7 @@ private final class Counter: Sendable {
         let url = try await PostgresServer.sharedWithEmptyStore().url
         let seen = Sightings()
         let store = try await SQLTrustStore.postgres(
-            url, configuration: PostgresDeadlineTests.hasty { $0.observe = { seen.add($0) } })
+            url, configuration: PostgresDeadlineTests.hasty(seen))
         try await store.engine.transact { session in
             try session.run(SQLText("DO 'BEGIN RAISE NOTICE ''one\u{1B}[31m\ntwo''; RAISE WARNING ''three''; END'"))
             return .commit(())
@@ -156,14 +156,13 @@ private final class Counter: Sendable {
             return url
         }
         let seen = Sightings()
-        let configuration = PostgresDeadlineTests.hasty { configuration in
+        let configuration = PostgresDeadlineTests.hasty(seen) { configuration in
             configuration.writers = 3
             configuration.answerTimeout = .milliseconds(900)
-            configuration.observe = { seen.add($0) }
         }
         let store = try await SQLTrustStore.postgres(url, configuration: configuration)
         try await eventually("the standby is synchronous") {
-            try await onThread { try primary.query("SELECT sync_state FROM pg_stat_replication") } == "sync"
+            try await primary.ask("SELECT sync_state FROM pg_stat_replication") == "sync"
         }
         _ = try await write(store)
         try standby.signal(SIGSTOP)
@@ -171,10 +170,8 @@ private final class Counter: Sendable {
         // Whoever cancels a commit that waits makes it visible; no caller is told that it is safe.
         let canceled = Task { try await store.secret(named: "canceled", orElse: [1]) }
         try await eventually("a commit waits for the standby and is canceled") {
-            try await onThread {
-                try primary.query(
-                    "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'")
-            } == "1"
+            try await primary.ask(
+                "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == "1"
         }
         let fault = await #expect(throws: StoreFault.self) { _ = try await canceled.value }
         #expect(fault?.reason == "PostgreSQL committed with a warning")
@@ -194,9 +191,7 @@ private final class Counter: Sendable {
             // What only reads goes on.
             _ = try await store.key(Sample.keyId())
         }
-        let count = try await onThread {
-            try primary.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sealward'")
-        }
+        let count = try await primary.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sealward'")
         // Three writers with two connections each, and the reader.
         #expect(try #require(Int(count)) <= 7)
         #expect(seen.count("overdue") <= 7 && seen.highest("set-aside") <= 6)
@@ -208,24 +203,18 @@ private final class Counter: Sendable {
         try await eventually("writing works again") { await works(store) }
         for _ in 0..<20 { _ = try await write(store) }
         await store.close()
-        try await onThread {
-            try standby.crash()
-            try primary.crash()
-        }
+        try await PostgresServer.crashAll(standby, primary)
     }
 
     @Test("an old primary that comes back after a failover is refused, and so are the connections to it")
     func oldPrimary() async throws {
-        let (old, new, schema) = try await pair()
+        let (old, new, schema, url) = try await pair()
         let seen = Sightings()
-        let store = try await SQLTrustStore.postgres(
-            PostgresServer.url(of: schema, at: [old.port, new.port]),
-            configuration: PostgresDeadlineTests.hasty { configuration in
-                configuration.connectTimeout = .seconds(3)
-                configuration.answerTimeout = .seconds(5)
-                configuration.observe = { seen.add($0) }
-            }
-        )
+        let configuration = PostgresDeadlineTests.hasty(seen) { configuration in
+            configuration.connectTimeout = .seconds(3)
+            configuration.answerTimeout = .seconds(5)
+        }
+        let store = try await SQLTrustStore.postgres(url, configuration: configuration)
         _ = try await write(store)
         try await caughtUp(new, old)
         // A standby alone is no store: the program waits until it is promoted.
@@ -233,13 +222,13 @@ private final class Counter: Sendable {
             let url = PostgresServer.url(of: schema, at: [new.port])
             _ = try await SQLTrustStore.postgres(url, configuration: PostgresDeadlineTests.hasty())
         }
-        try await onThread { try old.crash() }
+        try await PostgresServer.crashAll(old)
         try await onThread { try new.promote() }
         try await eventually("the promoted standby is used") { await works(store) }
         let name = try await write(store)
         // Nobody fenced the old one; it is the first host of the list, and for some time the only one.
         try await onThread { try old.start() }
-        try await onThread { try new.crash() }
+        try await PostgresServer.crashAll(new)
         for _ in 0..<10 {
             await #expect(throws: StoreFault.unavailable("")) { _ = try await write(store) }
             try await Task.sleep(for: .milliseconds(50))
@@ -251,30 +240,19 @@ private final class Counter: Sendable {
         try await eventually("the promoted one is used again") { await works(store) }
         let kept = try await store.secret(named: name, orElse: [2])
         #expect(kept == [1])
-        let inOld = try await onThread { try old.query("SELECT count(*) FROM \(schema).secrets") }
+        let inOld = try await old.ask("SELECT count(*) FROM \(schema).secrets")
         #expect(inOld == "1")
         await store.close()
-        try await onThread {
-            try old.crash()
-            try new.crash()
-        }
+        try await PostgresServer.crashAll(old, new)
     }
 
     @Test("commits that hung before the primary fell silent keep nobody from the promoted standby")
     func hungThenSilent() async throws {
-        let (old, new, schema) = try await pair()
+        let (old, new, _, url) = try await pair()
         let seen = Sightings()
-        let store = try await SQLTrustStore.postgres(
-            PostgresServer.url(of: schema, at: [old.port, new.port]),
-            configuration: PostgresDeadlineTests.hasty { configuration in
-                configuration.connectTimeout = .seconds(3)
-                configuration.observe = { seen.add($0) }
-            }
-        )
-        let fixture = StoreFixture(store: store, clock: FixtureClock(), another: { store }, reopened: nil)
-        var made: [KeyIdentifier] = []
-        for _ in 0..<16 { made.append(try await Sample.storeWithKey(in: fixture)) }
-        let keys = made
+        let configuration = PostgresDeadlineTests.hasty(seen) { $0.connectTimeout = .seconds(3) }
+        let store = try await SQLTrustStore.postgres(url, configuration: configuration)
+        let keys = try await Sample.keys(16, in: store)
         try await caughtUp(new, old)
         try await onThread {
             _ = try old.query("ALTER SYSTEM SET synchronous_standby_names = 'nosuch'")
@@ -282,11 +260,8 @@ private final class Counter: Sendable {
         }
         let taken = Counter()
         @Sendable func accept(_ key: KeyIdentifier) async -> Bool {
-            let counter = taken.next()
-            let advance = CounterAdvance(keyId: key, counter: counter, mode: .strict, challenge: Sample.challenge())
-            guard let outcome = try? await store.advance(advance, at: Sample.now) else { return false }
-            if case .advanced = outcome { return true }
-            return false
+            guard let outcome = try? await store.advance(key, to: taken.next()) else { return false }
+            return if case .advanced = outcome { true } else { false }
         }
         try await eventually("every connection hangs and is set aside") {
             let before = ContinuousClock.now
@@ -304,10 +279,7 @@ private final class Counter: Sendable {
         for key in keys { #expect(await accept(key)) }
         await store.close()
         try old.signal(SIGCONT)
-        try await onThread {
-            try old.crash()
-            try new.crash()
-        }
+        try await PostgresServer.crashAll(old, new)
     }
 
     @Test("the isolation that a database has by default changes nothing")
@@ -325,13 +297,12 @@ private final class Counter: Sendable {
         }
         #expect(isolation == "read committed")
         await store.close()
-        try await onThread { try server.crash() }
+        try await PostgresServer.crashAll(server)
     }
 
     @Test("a primary that falls silent: the promoted standby is used, with the default limits")
     func silentPrimary() async throws {
-        let (old, new, schema) = try await pair()
-        let url = PostgresServer.url(of: schema, at: [old.port, new.port])
+        let (old, new, _, url) = try await pair()
         let store = try await SQLTrustStore.postgres(url)
         let name = try await write(store)
         try await caughtUp(new, old)
@@ -349,9 +320,6 @@ private final class Counter: Sendable {
         await other.close()
         await store.close()
         try old.signal(SIGCONT)
-        try await onThread {
-            try old.crash()
-            try new.crash()
-        }
+        try await PostgresServer.crashAll(old, new)
     }
 }

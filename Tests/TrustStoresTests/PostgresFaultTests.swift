@@ -18,19 +18,15 @@ import Vocabulary
         let server = try await onThread { try PostgresServer() }
         let fixture = try await PostgresStores.fixture(server: server)
         let store = fixture.store
-        var ids: [KeyIdentifier] = []
-        for _ in 0..<8 { ids.append(try await Sample.storeWithKey(in: fixture)) }
-        let keys = ids
+        let keys = try await Sample.keys(8, in: store)
         let record = LoadRecord()
         let load = Task { () async throws -> Int in
             try await race(keys.count) { index -> Int in
                 var counter: UInt32 = 0
                 while !record.isOver.withLock({ $0 }) {
                     counter += 1
-                    let advance = CounterAdvance(
-                        keyId: keys[index], counter: counter, mode: .strict, challenge: Sample.challenge())
                     do {
-                        let outcome = try await store.advance(advance, at: Sample.now)
+                        let outcome = try await store.advance(keys[index], to: counter)
                         if case .advanced = outcome { record.answered.withLock { $0[keys[index]] = counter } }
                     } catch let fault as StoreFault {
                         record.faults.withLock { $0[fault.code.rawValue, default: 0] += 1 }
@@ -40,19 +36,12 @@ import Vocabulary
                 return 1
             }.count
         }
-        func wait(_ what: String, until isDone: @Sendable () -> Bool) async throws {
-            let deadline = ContinuousClock.now + .seconds(30)
-            while !isDone() {
-                try #require(ContinuousClock.now < deadline, "waited too long: \(what)")
-                try await Task.sleep(for: .milliseconds(10))
-            }
-        }
-        try await wait("first answers") { record.total > 200 }
-        try await onThread { try server.crash() }
-        try await wait("faults") { record.faults.withLock { ($0["store.unavailable"] ?? 0) > 5 } }
+        try await eventually("first answers") { record.total > 200 }
+        try await PostgresServer.crashAll(server)
+        try await eventually("faults") { record.faults.withLock { ($0["store.unavailable"] ?? 0) > 5 } }
         let before = record.total
         try await onThread { try server.start() }
-        try await wait("recovery") { record.total > before + 200 }
+        try await eventually("recovery") { record.total > before + 200 }
         record.isOver.withLock { $0 = true }
         _ = try await load.value
         #expect(Set(record.faults.withLock { $0.keys }) == ["store.unavailable"])
@@ -60,7 +49,7 @@ import Vocabulary
             #expect(try await store.key(id)?.counter ?? 0 >= counter)
         }
         await store.close()
-        try await onThread { try server.crash() }
+        try await PostgresServer.crashAll(server)
     }
 
     @Test("a server that is not there is said to be so, quickly")
@@ -109,9 +98,7 @@ import Vocabulary
     @Test("many questions at once share the readers, and each gets its own answer")
     func pipeline() async throws {
         let fixture = try await PostgresStores.fixture()
-        var ids: [KeyIdentifier] = []
-        for _ in 0..<30 { ids.append(try await Sample.storeWithKey(in: fixture)) }
-        let keys = ids
+        let keys = try await Sample.keys(30, in: fixture.store)
         let found = try await race(900) { index in
             index % 3 == 0
                 ? try await fixture.store.key(Sample.keyId()) == nil

@@ -44,8 +44,7 @@ struct PostgresPoolerTests {
         #expect(spends.count { $0 == .spent } == 1)
         #expect(spends.count { $0 == .alreadyUsed } == 199)
         let advances = try await TrustStoreContract.race(200) { index in
-            try await nodes[index % 2].advance(
-                CounterAdvance(keyId: id, counter: 5, mode: .strict, challenge: Sample.challenge()), at: Sample.now)
+            try await nodes[index % 2].advance(id, to: 5)
         }
         #expect(advances.count { $0 == .advanced(previous: 0) } == 1)
         #expect(advances.count { $0 == .refused(.replayed) } == 199)

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import TestSupport
 import TrustStoreContract
-import TrustStores
-import TrustStoresPostgres
+
+@testable import TrustStores
+@testable import TrustStoresPostgres
 
 /// PostgreSQL stores for these tests.
 enum PostgresStores {
@@ -32,5 +34,36 @@ enum PostgresStores {
             store: try await SQLTrustStore.postgres(url, configuration: chosen), clock: clock, hasServerClock: true,
             another: { try await SQLTrustStore.postgres(url, configuration: chosen) },
             reopened: { try await SQLTrustStore.postgres(url, configuration: chosen) })
+    }
+}
+
+/// A transaction that keeps its locks until it is ended.
+struct HeldTransaction {
+    private let engine: PostgresEngine
+    private let release = DispatchSemaphore(value: 0)
+    private let holding: Task<Void, any Error>
+
+    init(
+        _ url: String, _ configuration: PostgresConfiguration = PostgresConfiguration(),
+        _ lock: @escaping @Sendable (any SQLSession) throws -> Void
+    ) async throws {
+        let (engine, release) = (try PostgresEngine(url: url, configuration: configuration), release)
+        self.engine = engine
+        let isHeld = Mutex(false)
+        holding = Task {
+            try await engine.transact { session in
+                try lock(session)
+                isHeld.withLock { $0 = true }
+                release.wait()
+                return .rollback(())
+            }
+        }
+        try await eventually("the locks are held") { isHeld.withLock { $0 } }
+    }
+
+    func end() async throws {
+        release.signal()
+        try await holding.value
+        await engine.close()
     }
 }

@@ -21,7 +21,7 @@ struct StoreBackend: Sendable, CustomTestStringConvertible {
     }
 
     static let sqlite = StoreBackend(testDescription: "SQLite") {
-        let path = TemporaryFolder.shared.file("\(UUID().uuidString).sqlite")
+        let path = TemporaryDirectory.shared.path("\(UUID().uuidString).sqlite")
         let fixed = FixtureClock()
         let clock = fixed.storeClock(hasServer: false)
         return StoreFixture(
@@ -38,20 +38,6 @@ struct StoreBackend: Sendable, CustomTestStringConvertible {
 
     /// The backends that keep what they were given.
     static var persistent: [StoreBackend] { all.filter { $0.testDescription != "memory" } }
-}
-
-/// A folder on a real disk that goes when the tests end.
-final class TemporaryFolder: Sendable {
-    static let shared = TemporaryFolder()
-    private let path: String
-
-    private init() {
-        path = NSTemporaryDirectory() + "sealward-stores-\(UUID().uuidString)"
-        try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        atexit { try? FileManager.default.removeItem(atPath: TemporaryFolder.shared.path) }
-    }
-
-    func file(_ name: String) -> String { path + "/" + name }
 }
 
 /// What every backend promises, for each of them.

@@ -29,7 +29,7 @@ import Vocabulary
 
     @Test("a sweep does not visit the receipts of quiet keys")
     func quiet() async throws {
-        let store = try SQLTrustStore.sqlite(at: TemporaryFolder.shared.file("quiet.sqlite"))
+        let store = try SQLTrustStore.sqlite(at: TemporaryDirectory.shared.path("quiet.sqlite"))
         try await fill(store, keys: 100_000)
         let plan = try await store.engine.read { session in
             try session.run(
@@ -156,7 +156,7 @@ import Vocabulary
     func shared() async throws {
         let clock = FixtureClock().storeClock(hasServer: false)
         let time = FixtureClock()
-        let store = try SQLTrustStore.sqlite(at: TemporaryFolder.shared.file("probe.sqlite"), clock: clock)
+        let store = try SQLTrustStore.sqlite(at: TemporaryDirectory.shared.path("probe.sqlite"), clock: clock)
         let probe = SharedAnswer(interval: .seconds(1), uptime: time.storeClock(hasServer: false).uptime) {
             try await store.check()
         }
@@ -211,7 +211,7 @@ import Vocabulary
 
         @Test("on a disk that takes nothing more a store is not ready; once it does again, the store is")
         func full() async throws {
-            let path = TemporaryFolder.shared.file("full.sqlite")
+            let path = TemporaryDirectory.shared.path("full.sqlite")
             await #expect(processExitsWith: .success) { [path = path as String] in
                 try await StoreProbeTests.fill(path)
             }

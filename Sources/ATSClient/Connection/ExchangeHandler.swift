@@ -2,19 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConnectionAdmission
+import Glibc
 import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 import NIOSSL
 import Vocabulary
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#else
-    import Darwin
-#endif
 
 /// Runs exchanges on a channel that speaks in HTTP parts: one after another on an HTTP/1.1 connection, a single one on an HTTP/2 stream.
 final class ExchangeHandler: ChannelDuplexHandler {

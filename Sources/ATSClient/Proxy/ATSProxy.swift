@@ -135,9 +135,7 @@ public final class ATSProxy: Service {
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(self.admission.gate())
-                }
+                channel.eventLoop.makeCompletedFuture { try self.admission.addGate(to: channel) }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.maxMessagesPerRead, value: 4)

@@ -17,12 +17,7 @@ struct PhoneError: Error {
 struct Phone: Sendable {
     let id: String
     var device: DeviceState
-    private var keysMade = 0
-
-    init(id: String, device: DeviceState) {
-        self.id = id
-        self.device = device
-    }
+    private(set) var keysMade = 0
 
     /// Makes a key for an app, which is installed if it is not yet. The key exists on the phone only, until Apple certifies it.
     mutating func makeKey(for app: SimulatedApp, seed: Seed) throws(SimulatedServiceError) -> String {

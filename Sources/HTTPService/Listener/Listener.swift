@@ -71,9 +71,7 @@ package struct Listener: Service {
             configuration: .init(address: .hostname(place.host, port: place.port), serverName: nil, backlog: 1024),
             onServerRunning: { channel in
                 do {
-                    try await channel.eventLoop.submit {
-                        try channel.pipeline.syncOperations.addHandler(admission.gate(), position: .first)
-                    }.get()
+                    try await channel.eventLoop.submit { try admission.addGate(to: channel) }.get()
                 } catch {
                     log.error("Connections are not counted.", metadata: ["reason": "\(type(of: error))"])
                 }

@@ -24,15 +24,8 @@ package struct SystemSources: Sendable {
         return SystemSources(
             now: { Date() },
             random: { count in
-                var generator = SystemRandomNumberGenerator()
-                var bytes: [UInt8] = []
-                while bytes.count < count {
-                    let word = generator.next()
-                    for shift in stride(from: 0, to: 64, by: 8) where bytes.count < count {
-                        bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
-                    }
-                }
-                return bytes
+                let words = (0..<(count + 7) / 8).map { _ in UInt64.random(in: .min ... .max) }
+                return (0..<count).map { UInt8(truncatingIfNeeded: words[$0 / 8] >> UInt64($0 % 8 * 8)) }
             },
             uptime: { (ContinuousClock.now - start) / .seconds(1) },
             clockStep: { Date().timeIntervalSince(begin) - (ContinuousClock.now - start) / .seconds(1) }
