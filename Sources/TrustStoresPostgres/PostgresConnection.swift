@@ -19,7 +19,6 @@ final class PostgresConnection: SQLSession {
     private var identity: PostgresIdentity?
     /// Behind a pooler the number of the server's process, which must stay the same; nil without a pooler.
     private(set) var pooledProcess: Int32?
-    /// Where it connected to.
     let host: PostgresAddress.Host
     let hostaddr: String?
     /// How much the server may send.

@@ -83,7 +83,6 @@ final class PostgresHealth: Sendable {
 /// Takes the notices of one connection, which libpq would print to standard error. Called on the connection's own thread.
 final class PostgresNotices {
     private let facts: PostgresFacts
-    /// How many warnings came so far.
     private(set) var warnings = 0
 
     init(_ facts: PostgresFacts) { self.facts = facts }

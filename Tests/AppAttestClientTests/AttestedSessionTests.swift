@@ -37,7 +37,7 @@ import Testing
             let answers = try await allAtOnce(count) { try await session.sendSigned(try Site.order($0)) }
             #expect(answers.allSatisfy { $0.status == 200 })
             // Each counter once: no assertion was lost or overtaken.
-            #expect(Set(answers.compactMap { $0["counter"]?.number }) == Set((1...count).map(Double.init)))
+            #expect(Set(answers.compactMap { $0["counter"] as? Int }) == Set(1...count))
             #expect(site.phone.calls.certified.count == 1)
             #expect(site.network.codes.isEmpty)
         }
@@ -122,9 +122,8 @@ import Testing
     }
 
     @Test(arguments: [-86_400.0, 86_400]) func aClockThatIsADayOffChangesNothing(_ error: Double) async throws {
-        try await ServiceProcess.with { service in
-            let clock = ManualClock(error: error)
-            let site = try await Site(service.base, clock: clock)
+        let clock = ManualClock(error: error)
+        try await Site.with(clock: clock) { site in
             let session = site.launch()
             let token = try await session.token()
             // Somebody puts the clock right while the token lives.
@@ -138,9 +137,8 @@ import Testing
 
     @Test(arguments: [-86_400.0, 86_400])
     func aClockThatIsPutRightInAnOutageKeepsTheKey(_ error: Double) async throws {
-        try await ServiceProcess.with { service in
-            let clock = ManualClock(error: error)
-            let site = try await Site(service.base, clock: clock)
+        let clock = ManualClock(error: error)
+        try await Site.with(clock: clock) { (site) async throws in
             site.phone.fail(.attest, Array(repeating: .serverUnavailable, count: 30))
             await #expect(throws: SessionError.self) { try await site.launch().attestedKey() }
             clock.setError(0)
@@ -151,9 +149,8 @@ import Testing
     }
 
     @Test func aFullAppUsesTheKeyOfItsClip() async throws {
-        try await ServiceProcess.with { service in
-            let app = ServiceProcess.app
-            let site = try await Site(service.base, phone: await SimulatedPhone(app.clip))
+        let app = ServiceProcess.app
+        try await Site.with(phone: await SimulatedPhone(app.clip)) { site in
             let key = try await site.launch { $0.process = .appClip }.attestedKey()
             await site.phone.device.install(app)
             await site.phone.device.delete(app.clip)
@@ -166,9 +163,8 @@ import Testing
     }
 
     @Test func aClipThatWasDeletedFirstTakesItsKeyAlong() async throws {
-        try await ServiceProcess.with { service in
-            let app = ServiceProcess.app
-            let site = try await Site(service.base, phone: await SimulatedPhone(app.clip))
+        let app = ServiceProcess.app
+        try await Site.with(phone: await SimulatedPhone(app.clip)) { site in
             _ = try await site.launch { $0.process = .appClip }.attestedKey()
             await site.phone.device.delete(app.clip)
             await site.phone.device.install(app)
@@ -179,9 +175,8 @@ import Testing
     }
 
     @Test func anExtensionWithoutAppAttestUsesTheTokenOfItsApp() async throws {
-        try await ServiceProcess.with { service in
-            let clock = ManualClock(error: 86_400)
-            let site = try await Site(service.base, clock: clock)
+        let clock = ManualClock(error: 86_400)
+        try await Site.with(clock: clock) { site in
             let extended = site.launch { $0.process = .otherExtension }
             await #expect(throws: SessionError(.unsupported, "unsupported")) { try await extended.token() }
             let token = try await site.launch { $0.sharesToken = true }.token()

@@ -37,9 +37,8 @@ import Testing
 
     @Test(arguments: rows(.sameKeyLater)) func theSameKeyAndHashWithGrowingPauses(_ failure: DeviceFailure) async throws
     {
-        try await ServiceProcess.with { service in
-            let clock = ManualClock()
-            let site = try await Site(service.base, clock: clock)
+        let clock = ManualClock()
+        try await Site.with(clock: clock) { site in
             site.phone.fail(.attest, failure, failure, failure, failure)
             let session = site.launch()
             let keys = try await allAtOnce(100) { _ in try await session.attestedKey() }
@@ -50,9 +49,8 @@ import Testing
     }
 
     @Test(arguments: rows(.sameKeyLater)) func aLongOutageIsSaidAndTheKeyKept(_ failure: DeviceFailure) async throws {
-        try await ServiceProcess.with { service in
-            let clock = ManualClock()
-            let site = try await Site(service.base, clock: clock)
+        let clock = ManualClock()
+        try await Site.with(clock: clock) { (site) async throws in
             site.phone.fail(.attest, Array(repeating: failure, count: 1_000))
             let session = site.launch()
             for _ in 0..<100 {
@@ -83,9 +81,8 @@ import Testing
     }
 
     @Test(arguments: rows(.newKeyOnce)) func aDeviceThatFailsAlwaysIsLeftAlone(_ failure: DeviceFailure) async throws {
-        try await ServiceProcess.with { service in
-            let clock = ManualClock()
-            let site = try await Site(service.base, clock: clock)
+        let clock = ManualClock()
+        try await Site.with(clock: clock) { site in
             site.phone.fail(.attest, Array(repeating: failure, count: 1_000))
             let session = site.launch()
             for _ in 0..<100 {
@@ -187,9 +184,8 @@ import Testing
     }
 
     @Test func keysThatDoNotLastAreNotMadeWithoutEnd() async throws {
-        try await ServiceProcess.with { service in
-            let clock = ManualClock()
-            let site = try await Site(service.base, clock: clock)
+        let clock = ManualClock()
+        try await Site.with(clock: clock) { site in
             let session = site.launch()
             // A device that loses each key at once.
             site.phone.fail(.assert, Array(repeating: .invalidKey, count: 10_000))

@@ -42,6 +42,15 @@ private final class ScriptedService: HTTPTransport {
             status: status, headers: ["content-type": "application/problem+json"], body: Data((text + "}").utf8))
     }
 
+    /// One that answers calls of one kind with a problem, and all others as on a good day.
+    static func refusing(
+        _ suffix: String, _ status: Int, _ code: String, _ retry: String, seconds: Int? = nil
+    ) -> ScriptedService {
+        ScriptedService { path, number in
+            path.hasSuffix(suffix) ? problem(status, code, retry, seconds: seconds) : good(path, number)
+        }
+    }
+
     static let page = HTTPAnswer(status: 404, headers: ["Content-Type": "text/html"], body: Data("<html>".utf8))
 
     /// What the service answers on a good day.
@@ -247,11 +256,7 @@ private struct SlowTokens: HTTPTransport {
     }
 
     @Test func whoeverMustWaitLongerThanTheirPatienceIsToldSo() async throws {
-        let service = ScriptedService { path, number in
-            path.hasSuffix("/challenges")
-                ? ScriptedService.problem(503, "store.unavailable", "after", seconds: 600)
-                : ScriptedService.good(path, number)
-        }
+        let service = ScriptedService.refusing("/challenges", 503, "store.unavailable", "after", seconds: 600)
         let session = try await Self.session(service)
         await #expect(throws: SessionError(.unavailable, "store.unavailable", retryAfter: .seconds(600))) {
             try await session.attestedKey()
@@ -262,10 +267,7 @@ private struct SlowTokens: HTTPTransport {
     }
 
     @Test func neverIsNotRepeated() async throws {
-        let service = ScriptedService { path, number in
-            path.hasSuffix("/tokens")
-                ? ScriptedService.problem(403, "assert.app-id.mismatch", "never") : ScriptedService.good(path, number)
-        }
+        let service = ScriptedService.refusing("/tokens", 403, "assert.app-id.mismatch", "never")
         let phone = await SimulatedPhone()
         let session = try await Self.session(service, phone: phone)
         await #expect(throws: SessionError(.refused, "assert.app-id.mismatch")) { try await session.token() }
@@ -273,11 +275,7 @@ private struct SlowTokens: HTTPTransport {
     }
 
     @Test func newChallengesEndAfterAFewTries() async throws {
-        let service = ScriptedService { path, number in
-            path.hasSuffix("/tokens")
-                ? ScriptedService.problem(409, "challenge.expired", "new-challenge")
-                : ScriptedService.good(path, number)
-        }
+        let service = ScriptedService.refusing("/tokens", 409, "challenge.expired", "new-challenge")
         let phone = await SimulatedPhone()
         let session = try await Self.session(service, phone: phone)
         await #expect(throws: SessionError(.refused, "challenge.expired")) { try await session.token() }
@@ -286,10 +284,7 @@ private struct SlowTokens: HTTPTransport {
 
     @Test func aServiceThatKnowsNoKeyDoesNotUseUpKeys() async throws {
         let (clock, phone) = (ManualClock(), await SimulatedPhone())
-        let service = ScriptedService { path, number in
-            path.hasSuffix("/tokens")
-                ? ScriptedService.problem(404, "key.unknown", "new-key") : ScriptedService.good(path, number)
-        }
+        let service = ScriptedService.refusing("/tokens", 404, "key.unknown", "new-key")
         let session = try await Self.session(service, clock, phone: phone)
         for _ in 0..<100 { await #expect(throws: SessionError.self) { try await session.token() } }
         #expect(phone.calls.generated.count == 2)
@@ -307,10 +302,7 @@ private struct SlowTokens: HTTPTransport {
 
     @Test func aNewKeyIsBelievedOnceADayOverLaunches() async throws {
         let (clock, phone, store) = (ManualClock(), await SimulatedPhone(), MemoryStore())
-        let service = ScriptedService { path, number in
-            path.hasSuffix("/tokens")
-                ? ScriptedService.problem(404, "key.unknown", "new-key") : ScriptedService.good(path, number)
-        }
+        let service = ScriptedService.refusing("/tokens", 404, "key.unknown", "new-key")
         for _ in 0..<10 {
             let session = try await Self.session(service, clock, phone: phone, store: store)
             await #expect(throws: SessionError.self) { try await session.token() }
@@ -326,7 +318,7 @@ private struct SlowTokens: HTTPTransport {
         ("http://api.example.com/orders", "request.scheme"), ("ftp://api.example.com/orders", "request.scheme"),
     ])
     func proofsAndTokensStayWithTheirHosts(_ text: String, _ code: String) async throws {
-        let service = ScriptedService { path, number in ScriptedService.good(path, number) }
+        let service = ScriptedService { ScriptedService.good($0, $1) }
         let session = try await Self.session(service)
         let request = URLRequest(url: try #require(URL(string: text)))
         let refusal = SessionError(.refused, code)

@@ -153,14 +153,13 @@ import Testing
     }
 
     @Test func aRealServerIsAnsweredAsByAllHellos() async throws {
-        let identities = try ProbeFixtures.required()
         let servers: [[String]] = [
             ["-cipher", ProbeFixtures.everything], ["-tls1_2", "-cipher", "AES128-GCM-SHA256"],
             ["-tls1", "-cipher", ProbeFixtures.everything], ["-tls1_3"],
             ["-no_tls1_3", "-cipher", "AES128-SHA:@SECLEVEL=0"],
         ]
         for options in servers {
-            let server = try OpenSSLServer(ProbeFixtures.options(identities.rsa) + options)
+            let server = try ProbeFixtures.server(\.rsa, options)
             let address = [try SocketAddress(ipAddress: "127.0.0.1", port: server.port)]
             func run(_ plan: AdaptivePlan) async -> AdaptivePlan {
                 var plan = plan

@@ -59,8 +59,7 @@ import Testing
         var keyShares: [NamedGroup] = [.x25519, .secp256r1]
 
         func flight() throws -> Flight {
-            let identities = try ProbeFixtures.required()
-            let server = try OpenSSLServer(ProbeFixtures.options(identities.p256) + options)
+            let server = try ProbeFixtures.server(\.p256, options)
             var offer = offer
             offer.keyShareGroups = keyShares
             return try Flight(offer, port: server.port)

@@ -64,9 +64,8 @@ import Testing
 
     @Test("A server without it takes the classical share, or asks for another one")
     func classicalServers() async throws {
-        let identity = try ProbeFixtures.required().p256
         for (curve, group) in [("X25519", NamedGroup.x25519), ("P-384", .secp384r1)] {
-            let server = try OpenSSLServer(ProbeFixtures.options(identity) + ["-tls1_3", "-curves", curve])
+            let server = try ProbeFixtures.server(\.p256, ["-tls1_3", "-curves", curve])
             let seen = try #require(try await ProbeFixtures.probe(Self.hybridOffer, port: server.port).observation)
             #expect(seen.group == group && seen.keyPossession == .proven)
             #expect(seen.usedHelloRetryRequest == (group == .secp384r1))

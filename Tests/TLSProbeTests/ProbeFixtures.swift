@@ -39,6 +39,13 @@ enum ProbeFixtures {
         return identities
     }
 
+    /// A server with the certificate for an RSA key, or another one.
+    static func server(
+        _ identity: KeyPath<Identities, TestCertification.Identity> = \.rsa, _ options: [String] = []
+    ) throws -> OpenSSLServer {
+        try OpenSSLServer(Self.options(required()[keyPath: identity]) + options)
+    }
+
     static func options(_ identity: TestCertification.Identity) -> [String] {
         ["-cert", identity.certificatePath, "-key", identity.keyPath]
     }

@@ -113,13 +113,11 @@ import Testing
     }
 
     @Test func alertsKeepTheirNumber() async throws {
-        let identities = try ProbeFixtures.required()
-        let server = try OpenSSLServer(
-            ProbeFixtures.options(identities.rsa) + ["-tls1_2", "-cipher", "AES128-GCM-SHA256"])
+        let server = try ProbeFixtures.server(\.rsa, ["-tls1_2", "-cipher", "AES128-GCM-SHA256"])
         let outcome = try await ProbeFixtures.probe(
             HelloOffer(minimumVersion: .tls12, suites: ProbeFixtures.forwardSecret), port: server.port)
         #expect(outcome == .alert(level: 2, description: 40))
-        let modern = try OpenSSLServer(ProbeFixtures.options(identities.rsa) + ["-tls1_3"])
+        let modern = try ProbeFixtures.server(\.rsa, ["-tls1_3"])
         let old = try await ProbeFixtures.probe(
             HelloOffer(minimumVersion: .tls10, maximumVersion: .tls12, suites: ProbeFixtures.forwardSecret),
             port: modern.port)
@@ -127,8 +125,7 @@ import Testing
     }
 
     @Test func theFirstAddressThatConnectsDecides() async throws {
-        let identities = try ProbeFixtures.required()
-        let server = try OpenSSLServer(ProbeFixtures.options(identities.rsa))
+        let server = try ProbeFixtures.server()
         let closed = try HeldPort()
         let port = closed.port
         let addresses = [
@@ -142,12 +139,9 @@ import Testing
 
     @Test func theNameIsSentAndAddressesAreNot() async throws {
         let identities = try ProbeFixtures.required()
-        let server = try OpenSSLServer(
-            ProbeFixtures.options(identities.rsa) + [
-                "-servername", "named.example", "-cert2", identities.p256.certificatePath, "-key2",
-                identities.p256.keyPath,
-            ]
-        )
+        let (certificate, key) = (identities.p256.certificatePath, identities.p256.keyPath)
+        let server = try ProbeFixtures.server(
+            \.rsa, ["-servername", "named.example", "-cert2", certificate, "-key2", key])
         let named = try await ProbeFixtures.probe(Self.offer, port: server.port, name: "named.example.")
         #expect(named.observation?.certificates.first == identities.p256.der)
         for name in ["127.0.0.1", "::1", "other.example", nil] {
@@ -179,8 +173,7 @@ import Testing
         try
             "-----BEGIN SERVERINFOV2 FOR SCT-----\n\(Data(entry).base64EncodedString())\n-----END SERVERINFOV2 FOR SCT-----\n"
             .write(toFile: info, atomically: true, encoding: .utf8)
-        let server = try OpenSSLServer(
-            ProbeFixtures.options(identities.rsa) + [version, "-status_file", staple, "-serverinfo", info])
+        let server = try ProbeFixtures.server(\.rsa, [version, "-status_file", staple, "-serverinfo", info])
         let observation = try await ProbeFixtures.probe(Self.offer, port: server.port).observation
         #expect(observation?.stapledResponse == response)
         #expect(observation?.timestamps == timestamps)
@@ -189,9 +182,7 @@ import Testing
 
     @Test("A retry request is followed", arguments: [NamedGroup.secp256r1, .secp384r1, .secp521r1])
     func retry(_ group: NamedGroup) async throws {
-        let identities = try ProbeFixtures.required()
-        let server = try OpenSSLServer(
-            ProbeFixtures.options(identities.p256) + ["-tls1_3", "-curves", Oracle.name(group)])
+        let server = try ProbeFixtures.server(\.p256, ["-tls1_3", "-curves", Oracle.name(group)])
         var offer = Self.offer
         offer.keyShareGroups = [.x25519]
         let observation = try await ProbeFixtures.probe(offer, port: server.port).observation
@@ -202,8 +193,7 @@ import Testing
     }
 
     @Test func overridesReplaceTheLookUp() async throws {
-        let identities = try ProbeFixtures.required()
-        let server = try OpenSSLServer(ProbeFixtures.options(identities.rsa))
+        let server = try ProbeFixtures.server()
         let override = AddressOverride(host: "Api.Example", port: server.port, address: "127.0.0.1")
         let resolver = NameResolver(overrides: [override])
         let prober = Prober(group: MultiThreadedEventLoopGroup.singleton, resolver: resolver)

@@ -433,8 +433,7 @@ private struct Claims: Decodable {
             let path = AppCheckPhone.path("generateAppAttestChallenge")
             #expect(try await service.post(path, [:]).verdict == "404 path.unknown")
             // A header of the app's other backends is nothing to a service without App Check.
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let passed = try await RunningService.call(
                 "GET", service.base + "/v1/authorize?simulated=allow", token: try await phone.token(keyId),
                 headers: ["X-Firebase-AppCheck": "eyJ"])

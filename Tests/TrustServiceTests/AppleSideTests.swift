@@ -166,8 +166,7 @@ final class PatientApple: AppleTransport, Sendable {
                 )
                 return try await service.post("/v1/apps/shop/promotions/welcome/claim", body)
             }
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let first = try await claim(phone, keyId, "t1")
             #expect(first["granted"] == .bool(true))
             #expect(first["firstClaim"] == .bool(true))
@@ -223,8 +222,7 @@ final class PatientApple: AppleTransport, Sendable {
         let clock = TestClock()
         let worker = try await worker(settings, store, apple, clock)
         try await RunningService.with(settings, store: store, clock: clock, transport: apple) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let key = try #require(Base64.decode(keyId))
             #expect(try await worker.round() == 0)
             clock.advance(86_400 * 1.2)

@@ -41,8 +41,7 @@ import Vocabulary
     @Test(arguments: AttackSite.available) func everyFaultOfAnAssertionHasItsCode(_ site: AttackSite) async throws {
         try await site.run { service in
             for fault in AssertionFault.allCases {
-                let phone = await Phone(service)
-                let keyId = try await phone.attested()
+                let (phone, keyId) = try await Phone.attested(service)
                 _ = try await phone.assert(try await phone.assertion(keyId))
                 let reply = try await phone.assert(try await phone.assertion(keyId, fault: fault))
                 if let wanted = fault.expectedCode {
@@ -59,8 +58,7 @@ import Vocabulary
 
     @Test(arguments: AttackSite.available) func modifiedAndReplayedRequestsAreRefused(_ site: AttackSite) async throws {
         try await site.run { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             // A replay.
             let body = try await phone.assertion(keyId)
             #expect(try await phone.assert(body).status == 200)
@@ -95,8 +93,7 @@ import Vocabulary
             settings.apps[1].id = "other"
         }
         try await site.run(configuration) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let other = try await phone.attested()
             func verdict(_ challenge: [UInt8]) async throws -> String {
                 try await phone.assert(try await phone.assertion(keyId, challenge: challenge)).verdict
@@ -133,8 +130,7 @@ import Vocabulary
 
     @Test(arguments: AttackSite.available) func anAttestationIsNoAssertion(_ site: AttackSite) async throws {
         try await site.run { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let (_, body) = try await phone.attestation()
             let object = try #require(body.members?.first { $0.name == "attestation" }?.value)
             let reply = try await phone.assert(["keyId": .string(keyId), "assertion": object, "clientData": "e30="])
@@ -149,8 +145,7 @@ import Vocabulary
             $0.apps[0].counterMode = mode == "strict" ? .strict : .challenge
         }
         try await site.run(configuration) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             func assertAtOnce(_ what: String, _ bodies: [JSONValue]) async throws {
                 let replies = try await allAtOnce(200) { try await phone.assert(bodies[$0 % bodies.count]).verdict }
                     .tally

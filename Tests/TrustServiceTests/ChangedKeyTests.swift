@@ -66,8 +66,7 @@ import Vocabulary
     @Test(arguments: Change.allCases)
     func whatAnotherNodeChangedCountsWithTheNextAssertion(_ change: Change) async throws {
         try await Self.service { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             #expect(try await phone.assert(try await phone.assertion(keyId)).status == 200)
             try await change.make(try #require(KeyIdentifier(base64: keyId)), in: service.store, at: service.clock.now)
             let reply = try await phone.assert(try await phone.assertion(keyId))
@@ -85,8 +84,7 @@ import Vocabulary
             $0.apps.append(other)
         }
         try await RunningService.with(configuration) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             #expect(try await phone.assert(try await phone.assertion(keyId)).status == 200)
             let challenge = try await phone.challenge("assert", app: "other")
             let body = try await phone.assertion(keyId, challenge: challenge)
@@ -97,8 +95,7 @@ import Vocabulary
     /// The tier of a token is that of the key as it is, not as it was read.
     @Test func aTokenHasTheTierOfTheChangedKey() async throws {
         try await Self.service { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let first = try await phone.assert(try await phone.assertion(keyId))
             let id = try #require(KeyIdentifier(base64: keyId))
             try await Change.metric.make(id, in: service.store, at: service.clock.now)

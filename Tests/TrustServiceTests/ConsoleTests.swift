@@ -50,8 +50,7 @@ import Vocabulary
 
     @Test func whoSignsInSeesWhatHappensAndSignsOut() async throws {
         try await Self.with { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested(user: "anna")
+            let (phone, keyId) = try await Phone.attested(service, user: "anna")
             _ = try await phone.assert(try await phone.assertion(keyId))
             _ = try await phone.assert(try await phone.assertion(keyId, fault: .corruptedSignature))
             let browser = try ConsoleBrowser(service.internalBase)
@@ -413,8 +412,7 @@ import Vocabulary
 
     @Test func keysAreRevokedAndDeletedUnderTheNameOfWhoDidIt() async throws {
         try await Self.with { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested(user: "anna")
+            let (phone, keyId) = try await Phone.attested(service, user: "anna")
             let browser = try ConsoleBrowser(service, as: Self.token("ops"))
             let ask = try browser.get(path(keyId) + "/revoke")
             #expect(ask.body.contains("Revoke this key?"))
@@ -487,8 +485,7 @@ import Vocabulary
 
     @Test func aKeyIsRestoredWithinADay() async throws {
         try await Self.with { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested(user: "anna")
+            let (phone, keyId) = try await Phone.attested(service, user: "anna")
             let restore = path(keyId) + "/restore"
             let browser = try ConsoleBrowser(service, as: Self.token("fraud"))
             #expect(try !browser.get(path(keyId)).body.contains(restore))

@@ -49,8 +49,7 @@ import Vocabulary
 
     @Test func nginxLetsOnlyTokensThrough() async throws {
         try await RunningService.with { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let token = try await phone.token(keyId)
             let single = try await phone.token(keyId, singleUse: true)
             let nginx = try await gateway(service, "")

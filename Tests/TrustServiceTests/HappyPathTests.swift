@@ -72,8 +72,7 @@ import Vocabulary
 
     @Test func aChallengeBesideTheClientDataIsSignedAfterIt() async throws {
         try await RunningService.with { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let challenge = try await phone.challenge("assert", keyId: keyId)
             let data = Array("not JSON at all".utf8)
             let body = try await phone.signed(keyId, data, over: data + challenge, challenge: challenge)
@@ -86,8 +85,7 @@ import Vocabulary
 
     @Test func singleUseTokensPassOnce() async throws {
         try await RunningService.with { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let body = try await phone.assertion(keyId).adding([.init("singleUse", true)])
             let issued = try await service.post("/v1/apps/shop/tokens", body)
             #expect(issued["expiresIn"] == .integer(300))
@@ -114,8 +112,7 @@ import Vocabulary
 
     @Test func operatorsSeeAndRevokeAKey() async throws {
         try await RunningService.with { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested(user: "ada")
+            let (phone, keyId) = try await Phone.attested(service, user: "ada")
             let token = try await phone.token(keyId)
             let path = RunningService.path(keyId)
             #expect(try await service.get(path).verdict == "401 caller.unauthorized")

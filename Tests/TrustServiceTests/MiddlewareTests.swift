@@ -81,8 +81,7 @@ import Vocabulary
 
     @Test func aTokenOpensTheRouteAndNothingElseDoes() async throws {
         try await RunningService.with { service in
-            let phone = await Phone(service)
-            let key = try await phone.attested()
+            let (phone, key) = try await Phone.attested(service)
             let good = try await phone.token(key)
             try await shop(service, .signature) { ask in
                 let answer = try await ask(good)
@@ -100,8 +99,7 @@ import Vocabulary
 
     @Test func aRevokedKeyStopsAtOnceWhereTheServiceIsAsked() async throws {
         try await RunningService.with { service in
-            let phone = await Phone(service)
-            let key = try await phone.attested()
+            let (phone, key) = try await Phone.attested(service)
             let good = try await phone.token(key)
             try await shop(service, .service()) { ask in
                 #expect(try await ask(good).status == 200)

@@ -54,8 +54,7 @@ import Vocabulary
     /// Apple's receipts are good for three months.
     @Test func aReceiptThatExpiredIsAReasonAndNoPoint() async throws {
         try await RunningService.with { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             func token() async throws -> Reply {
                 try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))
             }
@@ -150,8 +149,7 @@ import Vocabulary
 
     @Test func aYoungKeyIsSaidToBeNew() async throws {
         try await RunningService.with { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             func reasons() async throws -> [JSONValue?] {
                 let asserted = try await phone.assert(try await phone.assertion(keyId))
                 let issued = try await service.post("/v1/apps/shop/tokens", try await phone.assertion(keyId))

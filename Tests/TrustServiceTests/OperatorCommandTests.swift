@@ -80,8 +80,7 @@ import Vocabulary
         let folder = try ServeProcess.folder()
         let store = "sqlite:\(folder.path)/s.sqlite"
         let process = try await ServeProcess(ServeProcess.write(folder, store: store))
-        let phone = await Phone(process.service)
-        let keyId = try await phone.attested()
+        let (phone, keyId) = try await Phone.attested(process.service)
         let old = try await phone.token(keyId)
         let overHTTP = ["--url", process.base, "--token-file", folder.path + "/admin"]
         let challenges = try run(["secrets", "rotate", "challenges", "--format", "json"] + overHTTP)
@@ -164,8 +163,7 @@ import Vocabulary
         let folder = try ServeProcess.folder()
         let (store, copy) = ("sqlite:\(folder.path)/s.sqlite", "\(folder.path)/copy.sqlite")
         let process = try await ServeProcess(ServeProcess.write(folder, store: store))
-        let phone = await Phone(process.service)
-        let keyId = try await phone.attested()
+        let (phone, keyId) = try await Phone.attested(process.service)
         let old = try await phone.token(keyId)
         let backup = try run(["store", "backup", copy, "--store", store])
         #expect(backup.status == 0 && backup.output.contains("without secrets"), "\(backup.errors)")

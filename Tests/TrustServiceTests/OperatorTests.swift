@@ -245,8 +245,7 @@ import Vocabulary
     /// A wrong revocation is undone for a day; what was deleted stays refused, and leaves nothing that leads to it.
     @Test func aRevokedKeyIsRestoredWithinADayAndStaysRefusedOnceDeleted() async throws {
         try await RunningService.with(Self.configuration()) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested(user: "anna")
+            let (phone, keyId) = try await Phone.attested(service, user: "anna")
             let key = path(keyId)
             let revoker = Self.token("shop-revoker")
             let token = try await phone.token(keyId)
@@ -360,8 +359,7 @@ import Vocabulary
 
     @Test func everyAcceptedCallIsInTheAuditUnderItsName() async throws {
         try await RunningService.with(Self.configuration()) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested(user: "anna")
+            let (_, keyId) = try await Phone.attested(service, user: "anna")
             let (ops, ci) = (Self.token("ops"), Self.token("ci"))
             _ = try await service.get(path(keyId), token: ops)
             _ = try await service.post(path(keyId) + "/revoke", [:], token: RunningService.adminToken)
@@ -410,8 +408,7 @@ import Vocabulary
 
     @Test(.timeLimit(.minutes(5))) func linesSayFromWhereAndWhyAndAreAChain() async throws {
         try await RunningService.with(Self.configuration()) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested(user: "anna")
+            let (_, keyId) = try await Phone.attested(service, user: "anna")
             let (ops, admin) = (Self.token("ops"), RunningService.adminToken)
             func lines() async throws -> [(text: [UInt8], entry: JSONValue)] {
                 try await service.get("/v1/audit?limit=1000", token: admin).body.split(separator: 10)
@@ -493,8 +490,7 @@ import Vocabulary
 
     @Test func theChallengeKeyRotatesWithoutARefusal() async throws {
         try await RunningService.with { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let old = try await phone.challenge("assert")
             let admin = RunningService.adminToken
             let rotated = try await service.post("/v1/challenge-keys/rotate", [:], token: admin)
@@ -520,8 +516,7 @@ import Vocabulary
                 node.withLockedValue { $0 = parts }; return []
             }
         ) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let admin = RunningService.adminToken
             func verdict(_ token: String?) async throws -> String {
                 try await service.get("/v1/authorize?simulated=allow", token: token).verdict

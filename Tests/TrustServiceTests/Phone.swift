@@ -72,6 +72,12 @@ struct Phone {
         return (keyId, .object(members))
     }
 
+    /// A phone with an attested key.
+    static func attested(_ service: RunningService, user: String? = nil) async throws -> (phone: Phone, keyId: String) {
+        let phone = await Phone(service)
+        return (phone, try await phone.attested(user: user))
+    }
+
     /// Attests a new key and gives its id.
     func attested(user: String? = nil) async throws -> String {
         let (keyId, body) = try await attestation(user: user)

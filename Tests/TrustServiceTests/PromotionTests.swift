@@ -146,8 +146,7 @@ final class ManyPhones: AppleTransport, Sendable {
         configuration.apps[0].counterMode = .challenge
         try await site.run(configuration, transport: apple) { service in
             for number in 0..<20 {
-                let phone = await Phone(service)
-                let keyId = try await phone.attested()
+                let (phone, keyId) = try await Phone.attested(service)
                 let name = "phone\(number)"
                 let all = try await verdicts(service) { try await appClaim(phone, keyId, "t\($0)", name) }
                 #expect(all.count { $0.contains("granted") } == 1, "\(name): \(all)")

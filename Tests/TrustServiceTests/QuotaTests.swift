@@ -17,8 +17,7 @@ import Vocabulary
     }
 
     private static func token(_ service: RunningService, user: String? = nil) async throws -> String {
-        let phone = await Phone(service)
-        let keyId = try await phone.attested(user: user)
+        let (phone, keyId) = try await Phone.attested(service, user: user)
         let challenge = try await phone.challenge("assert", keyId: keyId, user: user)
         let reply = try await service.post(
             "/v1/apps/shop/tokens", try await phone.assertion(keyId, challenge: challenge))

@@ -131,8 +131,7 @@ import Vocabulary
 
     @Test func assertionsAreExplainedOnEveryRouteAndInMonitorMode() async throws {
         try await RunningService.with { service in
-            let phone = await Phone(service)
-            let key = try await phone.attested()
+            let (phone, key) = try await Phone.attested(service)
             let challenge = try await phone.challenge("assert")
             let data = JSONValue.object([.init("challenge", .string(Base64.encode(challenge)))]).encoded(pretty: false)
             // The app hashed what is signed once more.

@@ -41,8 +41,7 @@ import Vocabulary
                     _ = try await parts.modes.judged(app, call, keyId: id) { .failure(ProofRefusal(.keyUnknown)) }
                 }
             }
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let body = try await phone.assertion(keyId)
             #expect(try await phone.assert(body).status == 200)
             // The limit of one key: the first five, and the rest is counted.

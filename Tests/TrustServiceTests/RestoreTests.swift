@@ -22,8 +22,7 @@ import Vocabulary
             let entries: [UInt8]
         }
         let made = try await RunningService.with(store: try disk.open(), clock: clock) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let token = try await phone.token(keyId)
             let single = JSONValue.string(try await phone.token(keyId, singleUse: true))
             // The backup is taken while the service runs.

@@ -21,8 +21,7 @@ import Vocabulary
 
     @Test func onlyTheHostsOfTheServiceAreTaken() async throws {
         try await RunningService.with(configuration()) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             for (name, verdict) in [
                 ("api.example.com", "200"), ("API.example.com:8443", "200"), ("127.0.0.1:1", "200"),
                 ("localhost", "200"), ("api.example.com.evil.example", "403 policy.host"),
@@ -54,8 +53,7 @@ import Vocabulary
 
     @Test func aRefusedHostChangesNothing() async throws {
         try await RunningService.with(configuration()) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let challenge = try await phone.challenge("assert")
             let refused = try await phone.assertion(keyId, challenge: challenge)
             #expect(try await phone.assert(refused).verdict == "403 policy.host")
@@ -66,16 +64,14 @@ import Vocabulary
 
     @Test func itIsOffUnlessTheAppRequiresIt() async throws {
         try await RunningService.with(RunningService.configuration()) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             for extra in [[], host("evil.example")] {
                 #expect(try await phone.assert(try await phone.assertion(keyId, extra: extra)).status == 200)
             }
         }
         let watched = configuration { $0.apps[0].mode = .monitor }
         try await RunningService.with(watched) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let reply = try await phone.assert(try await phone.assertion(keyId))
             #expect(reply.status == 200 && reply["enforcement"]?.member("code") == "policy.host")
         }

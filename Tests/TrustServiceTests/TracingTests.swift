@@ -93,8 +93,7 @@ import TrustStoresPostgres
     @Test func theTraceOfABackendGoesOnInTheService() async throws {
         let collector = try TraceCollector()
         try await RunningService.with(try configuration(collector)) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             let body = try await phone.assertion(keyId)
             let token = try #require(try await service.post("/v1/apps/shop/tokens", body)["token"]?.text)
             var settings = HTTPClient.Configuration()

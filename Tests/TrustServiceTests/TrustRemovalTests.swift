@@ -160,8 +160,7 @@ struct StoreFile: Sendable {
                 return []
             }
         ) { service in
-            let phone = await Phone(service)
-            let keyId = try await phone.attested()
+            let (phone, keyId) = try await Phone.attested(service)
             #expect(try await phone.assert(try await phone.assertion(keyId)).verdict == "404 key.unknown")
             let path = RunningService.path(keyId)
             #expect(try await service.get(path, token: RunningService.adminToken)["trusted"] == .bool(false))

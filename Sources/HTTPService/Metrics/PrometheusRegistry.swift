@@ -42,7 +42,6 @@ package final class PrometheusRegistry: Sendable {
         }
     }
 
-    /// All series.
     private struct State {
         var values: [Series: Double] = [:]
         var histograms: [Series: Histogram] = [:]

@@ -33,7 +33,6 @@ struct DeviceCheckHandler: Handler {
         token: String, transaction: String, environments: [AttestationEnvironment], target: AuditTarget
     )
 
-    /// `POST /v1/devicecheck/query`.
     @Sendable private func queryBits(_ call: Call) async throws -> Answer {
         let (token, transaction, environments, target) = try question(try RequestBody(call.body), call)
         let (state, _, environment) = try await parts.device.first(environments) {
@@ -84,7 +83,6 @@ struct DeviceCheckHandler: Handler {
         throw DeviceBits.overwritten
     }
 
-    /// `POST /v1/devicecheck/validate`.
     @Sendable private func validateDevice(_ call: Call) async throws -> Answer {
         let (token, transaction, environments, target) = try question(try RequestBody(call.body), call)
         _ = try await parts.device.first(environments) {

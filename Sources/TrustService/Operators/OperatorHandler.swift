@@ -45,7 +45,6 @@ struct OperatorHandler: Handler {
         ]
     }
 
-    /// `GET /v1/keys/{keyId}`.
     @Sendable private func showKey(_ call: Call) async throws -> Answer {
         let key = try await operators.key(call.keyId, for: call.caller, as: .read)
         let events = try await operators.store.history(of: key.id, limit: 200).map { event -> JSONValue in

@@ -27,7 +27,6 @@ struct OperatorService: Sendable {
     let users: UserNames
     let sources: SystemSources
     let observer: RequestObserver
-    /// How long a challenge is valid.
     let challengeLife: Duration
     /// Makes this node take the secrets that the store has now.
     let reread: @Sendable () async throws -> Void

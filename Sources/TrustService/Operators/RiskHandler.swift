@@ -62,7 +62,6 @@ struct RiskHandler: Handler {
         return .empty(202)
     }
 
-    /// `GET /v1/apps/{app}/risk`.
     @Sendable private func risk(_ call: Call) async throws -> Answer {
         let app = try parts.apps.app(call)
         await parts.signals.flush()

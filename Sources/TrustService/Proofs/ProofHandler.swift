@@ -76,7 +76,6 @@ struct ProofHandler: Handler {
         }
     }
 
-    /// `POST /v1/apps/{app}/assertions`.
     @Sendable private func assert(_ call: Call) async throws -> Answer {
         let app = try parts.apps.app(call)
         let presented = try PresentedAssertion(try RequestBody(call.body))
@@ -88,7 +87,6 @@ struct ProofHandler: Handler {
         }
     }
 
-    /// `POST /v1/apps/{app}/tokens`.
     @Sendable private func issueToken(_ call: Call) async throws -> Answer {
         let app = try parts.apps.app(call)
         let body = try RequestBody(call.body)

@@ -97,7 +97,6 @@ extension SQLTrustStore {
         }
     }
 
-    /// Statements of this file.
     fileprivate enum Text {
         static let ends: SQLText = "SELECT last, hash, cut_number, cut_hash, cut_seal FROM audit_chain WHERE one = 1"
         static let lockedEnds: SQLText = """

@@ -34,7 +34,6 @@ extension SQLTrustStore {
         }
     }
 
-    /// Statements of this file.
     private enum Text {
         /// A store of the first version has its one key among the secrets.
         static let first = SQLText(

@@ -53,7 +53,6 @@ extension SQLTrustStore {
         }
     }
 
-    /// Statements of this file.
     private enum Text {
         static let history: SQLText =
             "SELECT at, app, kind, code, detail FROM key_events WHERE key_id = $1 ORDER BY id DESC LIMIT $2"

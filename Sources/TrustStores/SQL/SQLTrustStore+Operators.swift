@@ -182,7 +182,6 @@ extension SQLTrustStore {
         static let together = 1000
     }
 
-    /// Statements of this file.
     private enum Text {
         static let revokedSince: SQLText =
             "SELECT id, revoked_at FROM attested_keys WHERE revoked_at >= $1 ORDER BY revoked_at DESC LIMIT $2"

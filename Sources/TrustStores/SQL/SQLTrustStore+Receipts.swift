@@ -76,7 +76,6 @@ extension SQLTrustStore {
         }
     }
 
-    /// Statements of this file.
     private enum Text {
         static let due = SQLText(
             """
