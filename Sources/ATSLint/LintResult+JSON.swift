@@ -7,18 +7,17 @@ import Vocabulary
 
 extension LintResult {
     package func json(attest: JSONValue? = nil) -> JSONValue {
-        var members: [JSONValue.Member] = [
-            .init("path", .string(subject.path)),
-            .init("bundle", .optional(subject.bundle)),
-            .init("minimumOS", .optional(subject.minimumOS?.text)),
-            .init("sdk", .optional(subject.sdk?.description)),
-            .init("role", .string(subject.role.rawValue)),
-            .init("findings", .array(findings.map { LintResult.json($0.finding) })),
-            .init("reviewTriggers", .array(reviewTriggers.map(JSONValue.string))),
-            .init("networkStack", subject.networkStack?.json ?? .null),
-        ]
-        if let attest { members.append(.init("appAttest", attest)) }
-        return .object(members)
+        .omittingNone([
+            "path": .string(subject.path),
+            "bundle": .optional(subject.bundle),
+            "minimumOS": .optional(subject.minimumOS?.text),
+            "sdk": .optional(subject.sdk?.description),
+            "role": .string(subject.role.rawValue),
+            "findings": .array(findings.map { LintResult.json($0.finding) }),
+            "reviewTriggers": .array(reviewTriggers.map(JSONValue.string)),
+            "networkStack": subject.networkStack?.json ?? .null,
+            "appAttest": attest,
+        ])
     }
 
     private static func json(_ finding: Finding) -> JSONValue {

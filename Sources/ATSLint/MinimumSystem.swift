@@ -60,5 +60,5 @@ public struct MinimumSystem: Sendable, Equatable {
         change.isLater(than: (major, minor), of: line.rawValue)
     }
 
-    package var name: String { "\(platform.label) \(text)" }
+    package var name: String { "\(platform.rawValue) \(text)" }
 }

@@ -35,18 +35,8 @@ public struct LinkedSDK: Sendable, Hashable, Comparable, CustomStringConvertible
 
 extension LinkedSDK {
     /// The platforms whose SDKs count in their own way until 26.
-    package enum Platform: Sendable {
+    package enum Platform: String, Sendable {
         case iOS, tvOS, watchOS, visionOS, macOS
-
-        package var label: String {
-            switch self {
-            case .iOS: "iOS"
-            case .tvOS: "tvOS"
-            case .watchOS: "watchOS"
-            case .visionOS: "visionOS"
-            case .macOS: "macOS"
-            }
-        }
 
         /// How far the numbers of its releases were behind those of iOS of the same year, until 26. macOS 10 had numbers of another kind.
         package var behindIOS: Int {

@@ -22,7 +22,7 @@ package enum NameMatch {
             } else if names.dnsNames.contains(where: { covers($0, wanted, isAddress: false) }) {
                 return .matches
             }
-            return .otherNames(names.dnsNames + names.addresses.map(text))
+            return .otherNames(names.dnsNames + names.addresses.compactMap { IPAddress(bytes: $0)?.description })
         }
         guard leaf.commonNames.contains(where: { covers($0, wanted, isAddress: address != nil) }) else {
             return leaf.commonNames.isEmpty || !mayUseCommonName ? .noNames : .otherNames(leaf.commonNames)
@@ -84,10 +84,4 @@ package enum NameMatch {
 
     /// A DNS name has at most 253 bytes (RFC 1035 section 2.3.4), and a dot at the end.
     private static let longestName = 254
-
-    private static func text(_ address: [UInt8]) -> String {
-        if address.count == 4 { return address.map(String.init).joined(separator: ".") }
-        return stride(from: 0, to: address.count - address.count % 2, by: 2)
-            .map { String(UInt16(address[$0]) << 8 | UInt16(address[$0 + 1]), radix: 16) }.joined(separator: ":")
-    }
 }

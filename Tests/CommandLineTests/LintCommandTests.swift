@@ -154,7 +154,19 @@ import Testing
         let piped = try sealward(["lint", "-", "--fix"], input: text)
         #expect(piped.errors.contains("it is standard input; name the file instead."))
         try text.write(toFile: path, atomically: true, encoding: .utf16)
-        #expect(try sealward(["lint", "Info.plist", "--fix"]).errors.contains("it is not UTF-8; save it as UTF-8."))
+        #expect(
+            try sealward(["lint", "Info.plist", "--fix"]).errors.contains(
+                "it is not UTF-8, or has more in it than the list"))
+    }
+
+    /// A list between other words, as in a message or a file of a project, is not written back without them.
+    @Test(arguments: ["message.txt", "export_presets.cfg"]) func wordsAroundAListStay(_ name: String) throws {
+        let text =
+            "[preset.0]\n<key>MinimumOSVersion</key><string>15.0</string>\n<key>NSAppTransportSecurity</key>\n<dict><key>NSExceptionDomains</key><dict><key>a.example</key><dict><key>NSRequiresCertificateTransparency</key><true/></dict></dict></dict>\nend\n"
+        try text.write(toFile: folder.path(name), atomically: true, encoding: .utf8)
+        let run = try sealward(["lint", name, "--fix"])
+        #expect(run.output.contains("ATS020") && run.errors.contains("change it there by hand"), "\(run.errors)")
+        #expect(try String(contentsOfFile: folder.path(name), encoding: .utf8) == text)
     }
 
     @Test func aDashIsStandardOutput() throws {

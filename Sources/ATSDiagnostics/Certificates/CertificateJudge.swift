@@ -105,13 +105,11 @@ public struct CertificateReport: Sendable {
 
     /// `facts` of `sealward.ats-certificate/1`.
     package var factsJSON: JSONValue {
-        .object([
-            .init("certificates", .array(facts.chain.judged.map { $0.json(at: instant) })),
-            .init("presented", .integer(facts.chain.presented.count + facts.chain.unparsed)),
-            .init("anchor", facts.chain.anchor?.json(at: instant) ?? .null),
-            .init("stapledOCSP", .bool(hasResponse)),
-            .init("ocspStatus", .optional(facts.staple?.word)),
-            .init("timestamps", facts.timestampsJSON),
-        ])
+        [
+            "certificates": .array(facts.chain.judged.map { $0.json(at: instant) }),
+            "presented": .integer(facts.chain.presented.count + facts.chain.unparsed),
+            "anchor": facts.chain.anchor?.json(at: instant) ?? .null, "stapledOCSP": .bool(hasResponse),
+            "ocspStatus": .optional(facts.staple?.word), "timestamps": facts.timestampsJSON,
+        ]
     }
 }

@@ -54,11 +54,10 @@ package struct TargetSummary: Sendable, Equatable {
     }
 
     package var json: JSONValue {
-        .object([
-            .init("verdict", .string(verdict.rawValue)), .init("cause", .optional(cause)),
-            .init("certificate", .optional(certificate)), .init("notAfter", .optional(notAfter.flatMap(Int.init))),
-            .init("group", .optional(group)),
-        ])
+        [
+            "verdict": .string(verdict.rawValue), "cause": .optional(cause), "certificate": .optional(certificate),
+            "notAfter": .optional(notAfter.flatMap(Int.init)), "group": .optional(group),
+        ]
     }
 
     /// Nil for a document that ``json`` did not make.

@@ -22,11 +22,11 @@ package struct DeviceLogReport: Sendable {
 extension DeviceLogReport {
     /// `sealward.ats-log/1`.
     package var json: JSONValue {
-        .object([
-            .init("schema", "sealward.ats-log/1"), .init("lines", .integer(lines)), .init("unknown", .integer(unknown)),
-            .init("failures", .array(failures.map(\.json))), .init("hosts", .array(hosts)),
-            .init("beyond", .integer(moreFailures)), .init("moreFailures", .integer(moreFailures)),
-        ])
+        [
+            "schema": "sealward.ats-log/1", "lines": .integer(lines), "unknown": .integer(unknown),
+            "failures": .array(failures.map(\.json)), "hosts": .array(hosts), "beyond": .integer(moreFailures),
+            "moreFailures": .integer(moreFailures),
+        ]
     }
 
     /// The failures by host: the one with the most lines first, those without a host last.

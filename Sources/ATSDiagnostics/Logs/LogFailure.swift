@@ -140,23 +140,21 @@ package struct LogFailure: Sendable {
 extension LogFailure {
     /// A member of `failures` in `sealward.ats-log/1`.
     var json: JSONValue {
-        .object([
-            .init("host", .optional(host)), .init("kind", .string(kind.rawValue)),
-            .init("because", .array(because.map(\.json))), .init("quote", .string(quote)),
-            .init("fix", .array(fix.map(JSONValue.string))), .init("next", .array(next.map(JSONValue.string))),
-            .init("certain", .bool(isCertain)), .init("lines", .integer(count)), .init("line", .integer(line)),
-            .init("error", error([])),
-        ])
+        [
+            "host": .optional(host), "kind": .string(kind.rawValue), "because": .array(because.map(\.json)),
+            "quote": .string(quote), "fix": .array(fix.map(JSONValue.string)),
+            "next": .array(next.map(JSONValue.string)), "certain": .bool(isCertain), "lines": .integer(count),
+            "line": .integer(line), "error": error([]),
+        ]
     }
 
     /// The same as a member of `findings` of a host.
     var finding: JSONValue {
-        .object([
-            .init("count", .integer(count)), .init("line", .integer(line)),
-            .init("error", error([.init("domain", "NSURLErrorDomain")])), .init("words", .string(quote)),
-            .init("codes", .array(because.map { .string($0.code.rawValue) })), .init("certain", .bool(isCertain)),
-            .init("fix", .optional(isCertain ? fix.first : nil)),
-        ])
+        [
+            "count": .integer(count), "line": .integer(line), "error": error([.init("domain", "NSURLErrorDomain")]),
+            "words": .string(quote), "codes": .array(because.map { .string($0.code.rawValue) }),
+            "certain": .bool(isCertain), "fix": .optional(isCertain ? fix.first : nil),
+        ]
     }
 
     private var isCertain: Bool { because.count == 1 && saysWhy }

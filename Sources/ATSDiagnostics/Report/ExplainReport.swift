@@ -33,31 +33,29 @@ package enum ExplainReport {
     private static func json(_ decision: URLDecision, _ policy: ATSPolicy) -> JSONValue {
         let sources = decision.disputedSources
         let error = decision.error?.json(on: policy.profile, host: decision.url.host, causes: decision.because)
-        var members: [JSONValue.Member] = [
-            .init("url", .string(decision.url.text)),
-            .init("host", .string(decision.url.host)),
-            .init("scheme", .string(decision.url.scheme)),
-            .init("local", .bool(decision.isLocal)),
-            .init("applies", .bool(decision.applies)),
-            .init("rule", ["source": .string(decision.rule.source.rawValue), "key": .optional(decision.rule.key)]),
-            .init("tlsRequired", .bool(decision.tlsRequired)),
-            .init("minimumTLS", .optional(decision.requirements.minimumTLS?.description)),
-            .init("effectiveMinimumTLS", .string(decision.requirements.effectiveMinimum.description)),
-            .init("cipherSuites", .string(decision.requirements.suitePolicy.rawValue)),
-            .init("serverTrust", .string(decision.requirements.serverTrust.rawValue)),
-            .init("pinned", .bool(decision.requirements.pins != nil)),
-            .init("hardened", .bool(decision.requirements.isHardened)),
-            .init("delegateMayAccept", .bool(decision.requirements.delegateMayAccept)),
-            .init("verdict", .string(sources.isEmpty ? decision.verdict.rawValue : "undetermined")),
-            .init("error", sources.isEmpty ? error ?? .null : .null),
-            .init("because", .array(decision.because.map(\.json))),
-        ]
-        if !sources.isEmpty { members.append(.init("sources", .array(sources.map(JSONValue.string)))) }
-        if decision.verdict == .blocked { members.append(.init("fix", .array(fixes(decision).map(JSONValue.string)))) }
-        if !isStandard(policy.profile) {
-            members.append(.init("differsFromDefault", .array(differences(decision, policy).map(JSONValue.string))))
-        }
-        return .object(members)
+        return .omittingNone([
+            "url": .string(decision.url.text),
+            "host": .string(decision.url.host),
+            "scheme": .string(decision.url.scheme),
+            "local": .bool(decision.isLocal),
+            "applies": .bool(decision.applies),
+            "rule": ["source": .string(decision.rule.source.rawValue), "key": .optional(decision.rule.key)],
+            "tlsRequired": .bool(decision.tlsRequired),
+            "minimumTLS": .optional(decision.requirements.minimumTLS?.description),
+            "effectiveMinimumTLS": .string(decision.requirements.effectiveMinimum.description),
+            "cipherSuites": .string(decision.requirements.suitePolicy.rawValue),
+            "serverTrust": .string(decision.requirements.serverTrust.rawValue),
+            "pinned": .bool(decision.requirements.pins != nil),
+            "hardened": .bool(decision.requirements.isHardened),
+            "delegateMayAccept": .bool(decision.requirements.delegateMayAccept),
+            "verdict": .string(sources.isEmpty ? decision.verdict.rawValue : "undetermined"),
+            "error": sources.isEmpty ? error ?? .null : .null,
+            "because": .array(decision.because.map(\.json)),
+            "sources": .unlessEmpty(sources.map(JSONValue.string)),
+            "fix": decision.verdict == .blocked ? .array(fixes(decision).map(JSONValue.string)) : .none,
+            "differsFromDefault": isStandard(policy.profile)
+                ? .none : .array(differences(decision, policy).map(JSONValue.string)),
+        ])
     }
 
     // MARK: - Text

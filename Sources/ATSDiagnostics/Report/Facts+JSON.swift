@@ -11,12 +11,12 @@ package import Vocabulary
 extension URLLoadError {
     /// Domain, code, stream code and message, the error below it, and what the console shows.
     package func json(console: [ConsoleLine]) -> JSONValue {
-        .object([
-            .init("domain", .string(domain)), .init("code", .integer(code)), .init("streamCode", .optional(streamCode)),
-            .init("message", .string(message)), .init("streamDomain", .optional(streamDomain)),
-            .init("underlying", underlying.map { ["domain": .string($0.domain), "code": .integer($0.code)] } ?? .null),
-            .init("console", .array(console.map(\.json))),
-        ])
+        [
+            "domain": .string(domain), "code": .integer(code), "streamCode": .optional(streamCode),
+            "message": .string(message), "streamDomain": .optional(streamDomain),
+            "underlying": underlying.map { ["domain": .string($0.domain), "code": .integer($0.code)] } ?? .null,
+            "console": .array(console.map(\.json)),
+        ]
     }
 
     /// The same, with the console lines of a system.
@@ -34,11 +34,10 @@ extension ConsoleLine {
 extension Cause {
     /// Code, sentence, what to do about it on the server or in the app, and source.
     package var json: JSONValue {
-        .object([
-            .init("code", .string(code.rawValue)), .init("message", .string(message)),
-            .init("fix", .optional(Remediation(for: self)?.server)),
-            .init("citation", .optional(citation?.source)),
-        ])
+        [
+            "code": .string(code.rawValue), "message": .string(message),
+            "fix": .optional(Remediation(for: self)?.server), "citation": .optional(citation?.source),
+        ]
     }
 }
 
@@ -72,37 +71,33 @@ extension ConnectionFacts {
             case .refuted: "refuted"
             case .unproven: "unproven"
             }
-        return .object([
-            .init("hello", .string(hello.kind.rawValue)), .init("helloLength", .optional(hello.length)),
-            .init("smallerHelloGotFurther", hello.smallerGotFurther.map(JSONValue.bool) ?? .null),
-            .init("tlsVersion", .string(handshake.version.description)),
-            .init("cipherSuite", .string(handshake.suite.description)),
-            .init("forwardSecrecy", .bool(handshake.suite.hasForwardSecrecy)),
-            .init("group", .optional(handshake.group?.description)),
-            .init("signatureScheme", .optional(handshake.signatureScheme?.description)),
-            .init("keyPossession", .string(possession)),
-            .init("applicationProtocol", .optional(handshake.applicationProtocol)),
-            .init("extendedMasterSecret", .bool(handshake.usesExtendedMasterSecret)),
-            .init("requestsClientCertificate", .bool(handshake.requestsClientCertificate)),
-            .init("helloRetryRequest", .bool(handshake.usedHelloRetryRequest)),
-            .init("stapledOCSP", .bool(handshake.stapledResponse != nil)),
-            .init("ocspStatus", .optional(staple?.word)),
-            .init("timestamps", trust.timestampsJSON),
-            .init("certificates", .array(chain.judged.map { $0.json(at: instant) })),
-            .init("presented", .integer(chain.presented.count + chain.unparsed)),
-            .init("anchor", chain.anchor?.json(at: instant) ?? .null),
-            .init("fetched", .array(chain.fetched.map { .string($0.address) })),
-        ])
+        return [
+            "hello": .string(hello.kind.rawValue), "helloLength": .optional(hello.length),
+            "smallerHelloGotFurther": hello.smallerGotFurther.map(JSONValue.bool) ?? .null,
+            "tlsVersion": .string(handshake.version.description), "cipherSuite": .string(handshake.suite.description),
+            "forwardSecrecy": .bool(handshake.suite.hasForwardSecrecy),
+            "group": .optional(handshake.group?.description),
+            "signatureScheme": .optional(handshake.signatureScheme?.description), "keyPossession": .string(possession),
+            "applicationProtocol": .optional(handshake.applicationProtocol),
+            "extendedMasterSecret": .bool(handshake.usesExtendedMasterSecret),
+            "requestsClientCertificate": .bool(handshake.requestsClientCertificate),
+            "helloRetryRequest": .bool(handshake.usedHelloRetryRequest),
+            "stapledOCSP": .bool(handshake.stapledResponse != nil), "ocspStatus": .optional(staple?.word),
+            "timestamps": trust.timestampsJSON, "certificates": .array(chain.judged.map { $0.json(at: instant) }),
+            "presented": .integer(chain.presented.count + chain.unparsed),
+            "anchor": chain.anchor?.json(at: instant) ?? .null,
+            "fetched": .array(chain.fetched.map { .string($0.address) }),
+        ]
     }
 }
 
 extension AnchorFacts {
     func json(at instant: Date) -> JSONValue {
-        .object([
-            .init("subject", .string(certificate.subject)), .init("kind", .string(kind.rawValue)),
-            .init("store", .string(store)), .init("notAfter", .string(RFC3339.text(certificate.notAfter))),
-            .init("daysLeft", .integer(certificate.daysLeft(at: instant))),
-        ])
+        [
+            "subject": .string(certificate.subject), "kind": .string(kind.rawValue), "store": .string(store),
+            "notAfter": .string(RFC3339.text(certificate.notAfter)),
+            "daysLeft": .integer(certificate.daysLeft(at: instant)),
+        ]
     }
 }
 
@@ -110,11 +105,10 @@ extension PresentedTrust {
     /// Signed certificate timestamps, counted by where they came from.
     var timestampsJSON: JSONValue {
         func count(_ bytes: [UInt8]?) -> Int { bytes.flatMap { SignedTimestamp.list(decoding: $0) }?.count ?? 0 }
-        return .object([
-            .init("certificate", .integer(count(chain.judged.first?.embeddedTimestamps))),
-            .init("extension", .integer(count(timestamps))),
-            .init("staple", .integer(count(stapledTimestamps))),
-        ])
+        return [
+            "certificate": .integer(count(chain.judged.first?.embeddedTimestamps)),
+            "extension": .integer(count(timestamps)), "staple": .integer(count(stapledTimestamps)),
+        ]
     }
 }
 
@@ -127,16 +121,14 @@ extension CertificateFacts {
     }
 
     func json(at instant: Date) -> JSONValue {
-        .object([
-            .init("subject", .string(subject)), .init("issuer", .string(issuer)),
-            .init("serialNumber", .string(serialNumber)), .init("notBefore", .string(RFC3339.text(notBefore))),
-            .init("notAfter", .string(RFC3339.text(notAfter))),
-            .init("daysLeft", .integer(daysLeft(at: instant))), .init("key", .string(publicKey.words)),
-            .init("signatureHash", .string(signature.hash.rawValue)),
-            .init("subjectAlternativeNames", names),
-            .init("extendedKeyUsages", extendedKeyUsages.map { .array($0.map(JSONValue.string)) } ?? .null),
-            .init("spkiSHA256", .string(Data(publicKey.sha256).base64EncodedString())),
-        ])
+        [
+            "subject": .string(subject), "issuer": .string(issuer), "serialNumber": .string(serialNumber),
+            "notBefore": .string(RFC3339.text(notBefore)), "notAfter": .string(RFC3339.text(notAfter)),
+            "daysLeft": .integer(daysLeft(at: instant)), "key": .string(publicKey.words),
+            "signatureHash": .string(signature.hash.rawValue), "subjectAlternativeNames": names,
+            "extendedKeyUsages": extendedKeyUsages.map { .array($0.map(JSONValue.string)) } ?? .null,
+            "spkiSHA256": .string(Data(publicKey.sha256).base64EncodedString()),
+        ]
     }
 
     private var names: JSONValue {
@@ -164,10 +156,10 @@ extension PublicKeyFacts {
 extension Remedy {
     /// The key and its value, and what they require besides.
     package var json: JSONValue {
-        .object([
-            .init("keyPath", .string(keyPath)), .init("value", .string(value)),
-            .init("requiresJustification", .bool(requiresJustification)), .init("needsDelegate", .bool(needsDelegate)),
-        ])
+        [
+            "keyPath": .string(keyPath), "value": .string(value), "requiresJustification": .bool(requiresJustification),
+            "needsDelegate": .bool(needsDelegate),
+        ]
     }
 }
 

@@ -9,15 +9,13 @@ import Vocabulary
 extension MinimalDictionary {
     /// The document `sealward.ats-minimize/1`.
     package func json(os: String, sdk: LinkedSDK?) -> JSONValue {
-        var members: [JSONValue.Member] = [
-            .init("schema", "sealward.ats-minimize/1"), .init("os", .string(os)), .init("sdk", sdk.json),
-            .init("dictionary", dictionary.propertyListValue.json), .init("needed", .array(needed.map(\.json))),
-            .init("dead", .array(dead.map(\.json))), .init("impossible", .array(impossible.map(\.json))),
-        ]
-        if !deadTogether.isEmpty { members.append(.init("deadTogether", .array(deadTogether.map(\.json)))) }
-        if !withCode.isEmpty { members.append(.init("withCode", .array(withCode.map(\.json)))) }
-        if !notes.isEmpty { members.append(.init("notes", .array(notes.map(\.json)))) }
-        return .object(members)
+        .omittingNone([
+            "schema": "sealward.ats-minimize/1", "os": .string(os), "sdk": sdk.json,
+            "dictionary": dictionary.propertyListValue.json, "needed": .array(needed.map(\.json)),
+            "dead": .array(dead.map(\.json)), "impossible": .array(impossible.map(\.json)),
+            "deadTogether": .unlessEmpty(deadTogether.map(\.json)), "withCode": .unlessEmpty(withCode.map(\.json)),
+            "notes": .unlessEmpty(notes.map(\.json)),
+        ])
     }
 
     /// An XML property list with the one key NSAppTransportSecurity, ready for an Info.plist.

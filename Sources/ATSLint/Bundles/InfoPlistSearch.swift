@@ -265,9 +265,9 @@ package struct InfoPlistSearch {
             return try PlistReader.read(bytes, isPrinted: !isFile)
         } catch {
             guard !isFile, bytes.count <= PlistLimits.bytes else { throw error }
-            if let printed = PastedList.behindCommand(bytes) { return try list(printed, isFile: false) }
+            if let printed = PastedList.behindCommand(bytes) { return try list(printed, isFile: false).between }
             let part = PastedList.alone(bytes)
-            if let part, let document = try? PlistReader.read(part, isPrinted: false) { return document }
+            if let part, let document = try? PlistReader.read(part, isPrinted: false) { return document.between }
             // A part of app.json, or of a script in JavaScript, Swift or Ruby.
             if let found = try? PlistDocument(script: bytes, name: "infoPlist") { return found }
             if let found = try? PlistDocument(script: bytes, name: ATSKey.dictionary) {
@@ -279,7 +279,7 @@ package struct InfoPlistSearch {
                 return found
             }
             // What is wrong with the list says more than that there are other words before it.
-            if let part { return try PlistReader.read(part, isPrinted: false) }
+            if let part { return try PlistReader.read(part, isPrinted: false).between }
             let marks = ["<", "{"] + [ATSKey.dictionary] + ATSDictionary.keys
             guard bytes.isEmpty || marks.contains(where: { bytes.contains($0.utf8) }) else {
                 throw .plist(

@@ -119,7 +119,7 @@ package enum ProjectFile {
     /// The list of a file that has one between other words; nil if it has none for App Transport Security.
     private static func pastedList(_ bytes: [UInt8]) -> PlistDocument? {
         let list = PastedList.alone(bytes).flatMap { try? PlistReader.read($0) }
-        return list?.root[ATSKey.dictionary] == nil ? nil : list
+        return list?.root[ATSKey.dictionary] == nil ? nil : list?.between
     }
 
     private static let expo =
@@ -432,6 +432,9 @@ extension ProjectFile.Kind {
 }
 
 extension PlistDocument {
+    /// A list between other words, in whose source blanks are in the place of them: it must not be written back.
+    var between: PlistDocument { below(root) }
+
     /// The same text with another value in it as the list.
     fileprivate func below(_ list: PlistNode) -> PlistDocument {
         PlistDocument(root: list, format: format, source: source, oddities: oddities)

@@ -26,6 +26,16 @@ package enum JSONValue: Sendable, Equatable {
         }
     }
 
+    /// An object without the members whose value is `.none`; a `nil` that is written out may be a `null`, which stays.
+    package static func omittingNone(_ members: KeyValuePairs<String, JSONValue?>) -> JSONValue {
+        .object(members.compactMap { name, value in value.map { Member(name, $0) } })
+    }
+
+    /// Nil for no elements.
+    package static func unlessEmpty(_ elements: [JSONValue]) -> JSONValue? {
+        elements.isEmpty ? .none : .array(elements)
+    }
+
     /// The string, or `null` for nil.
     package static func optional(_ text: String?) -> JSONValue { text.map(JSONValue.string) ?? .null }
 

@@ -56,45 +56,30 @@ extension FindingsReport {
     }
 
     private func description(_ rule: RuleDescription) -> JSONValue {
-        var members: [JSONValue.Member] = [
-            .init("id", .string(rule.id)),
-            .init("shortDescription", ["text": .string(rule.summary)]),
-            .init("fullDescription", ["text": .string(rule.reason)]),
-            .init(
-                "help",
-                ["text": .string("\(rule.reason) Source: \(rule.citation.source) (read \(rule.citation.read)).")]),
-            .init("defaultConfiguration", ["level": .string(rule.severity.rawValue)]),
-        ]
-        if let url = rule.citation.url { members.append(.init("helpUri", .string(url))) }
-        return .object(members)
+        .omittingNone([
+            "id": .string(rule.id),
+            "shortDescription": ["text": .string(rule.summary)],
+            "fullDescription": ["text": .string(rule.reason)],
+            "help": ["text": .string("\(rule.reason) Source: \(rule.citation.source) (read \(rule.citation.read)).")],
+            "defaultConfiguration": ["level": .string(rule.severity.rawValue)],
+            "helpUri": rule.citation.url.map(JSONValue.string),
+        ])
     }
 
     private func result(_ finding: Finding, path: String, index: Int?, identity: String, number: Int) -> JSONValue {
-        var physical: [JSONValue.Member] = [.init("artifactLocation", Self.artifact(path))]
-        if let location = finding.location {
-            physical.append(
-                .init("region", ["startLine": .integer(location.line), "startColumn": .integer(location.column)]))
-        }
         let text = finding.message + (finding.fix.map { " " + $0 } ?? "")
-        var members: [JSONValue.Member] = [.init("ruleId", .string(finding.rule))]
-        if let index { members.append(.init("ruleIndex", .integer(index))) }
-        members += [
-            .init("level", .string(finding.severity.rawValue)),
-            .init("message", ["text": .string(text)]),
-            .init(
-                "locations",
-                [
-                    [
-                        "physicalLocation": .object(physical),
-                        "logicalLocations": [
-                            ["fullyQualifiedName": .string(finding.keyPath.keyPathText), "kind": "member"]
-                        ],
-                    ]
-                ]
-            ),
-            .init("partialFingerprints", ["sealward/v1": .string(Self.fingerprint("\(identity)\u{1}\(number)"))]),
+        let region = finding.location.map { place -> JSONValue in
+            ["startLine": .integer(place.line), "startColumn": .integer(place.column)]
+        }
+        let location: JSONValue = [
+            "physicalLocation": .omittingNone(["artifactLocation": Self.artifact(path), "region": region]),
+            "logicalLocations": [["fullyQualifiedName": .string(finding.keyPath.keyPathText), "kind": "member"]],
         ]
-        return .object(members)
+        return .omittingNone([
+            "ruleId": .string(finding.rule), "ruleIndex": index.map(JSONValue.integer),
+            "level": .string(finding.severity.rawValue), "message": ["text": .string(text)], "locations": [location],
+            "partialFingerprints": ["sealward/v1": .string(Self.fingerprint("\(identity)\u{1}\(number)"))],
+        ])
     }
 
     private static func artifact(_ path: String) -> JSONValue {

@@ -8,7 +8,7 @@ public struct AddressRange: Hashable, Sendable {
     /// How many leading bits count: 0 to 32 for IPv4, 0 to 128 for IPv6.
     package let prefixLength: Int
     /// Whether the text had bits set behind the prefix.
-    package let hadHostBits: Bool
+    package private(set) var hadHostBits = false
 
     /// Reads `10.0.0.0/8`, the short form `10/8`, or `2001:db8::/32`; nil for anything else, scopes included.
     @inlinable public init?(_ text: some StringProtocol) { self.init(cidr: Array(text.utf8.prefix(50))) }
@@ -36,7 +36,6 @@ public struct AddressRange: Hashable, Sendable {
         else { return nil }
         self.base = base
         self.prefixLength = prefixLength
-        hadHostBits = false
     }
 
     /// The same range, however it was written.
@@ -46,19 +45,11 @@ public struct AddressRange: Hashable, Sendable {
     package init(_ address: IPAddress) {
         base = address
         prefixLength = address.bytes.count * 8
-        hadHostBits = false
     }
 
     /// Whether the address is of the same family and shares the leading bits.
     package func contains(_ address: IPAddress) -> Bool {
-        let (bytes, wanted) = (address.bytes, base.bytes)
-        guard bytes.count == wanted.count else { return false }
-        var (index, left) = (0, prefixLength)
-        while left > 0, index < bytes.count {
-            if (bytes[index] ^ wanted[index]) >> UInt8(8 - min(8, left)) != 0 { return false }
-            (index, left) = (index + 1, left - 8)
-        }
-        return true
+        address.bytes.count == base.bytes.count && AddressRange.masked(address.bytes, prefixLength) == base.bytes
     }
 
     private static func masked(_ bytes: [UInt8], _ bits: Int) -> [UInt8] {

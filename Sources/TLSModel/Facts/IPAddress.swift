@@ -31,14 +31,15 @@
     package var isIPv4: Bool { bytes.count == 4 }
 
     /// Reads one to four decimal fields; missing ones are zero, as in `10/8`.
-    static func v4(_ text: ArraySlice<UInt8>, fields allowed: ClosedRange<Int>) -> [UInt8]? {
+    static func v4(
+        _ text: ArraySlice<UInt8>, fields allowed: ClosedRange<Int>, mayBePadded: Bool = false
+    ) -> [UInt8]? {
         guard text.count <= 15 else { return nil }
         let fields = text.split(separator: 0x2E, omittingEmptySubsequences: false)
         guard allowed.contains(fields.count) else { return nil }
         var bytes: [UInt8] = []
         for field in fields {
-            let isCanonical = field.count == 1 || field.first != 0x30
-            guard (1...3).contains(field.count), isCanonical,
+            guard (1...3).contains(field.count), mayBePadded || field.count == 1 || field.first != 0x30,
                 field.allSatisfy({ (0x30...0x39).contains($0) }),
                 let number = UInt8(exactly: field.reduce(0) { $0 * 10 + Int($1 - 0x30) })
             else { return nil }
@@ -51,10 +52,7 @@
     static func v6(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         guard text.count <= 45 else { return nil }
         let gap = text.indices.dropLast().first { text[$0] == 0x3A && text[$0 + 1] == 0x3A }
-        guard let gap else {
-            guard let whole = groups(text, mayEndInV4: true), whole.count == 16 else { return nil }
-            return whole
-        }
+        guard let gap else { return groups(text, mayEndInV4: true).flatMap { $0.count == 16 ? $0 : nil } }
         guard let head = groups(text[..<gap], mayEndInV4: false),
             let tail = groups(text[(gap + 2)...], mayEndInV4: true), head.count + tail.count <= 14
         else { return nil }
@@ -70,12 +68,9 @@
                 guard let tail = v4(field, fields: 4...4) else { return nil }
                 bytes += tail
             } else {
-                guard (1...4).contains(field.count) else { return nil }
-                var group: UInt16 = 0
-                for character in field {
-                    guard let digit = character.hexadecimalValue else { return nil }
-                    group = group << 4 | UInt16(digit)
-                }
+                let digits = field.compactMap(\.hexadecimalValue)
+                guard (1...4).contains(field.count), digits.count == field.count else { return nil }
+                let group = digits.reduce(UInt16(0)) { $0 << 4 | UInt16($1) }
                 bytes += [UInt8(group >> 8), UInt8(group & 0xFF)]
             }
         }
@@ -84,10 +79,15 @@
 
     /// Dotted quad, or eight groups without leading zeros and without `::`.
     package var description: String {
-        if isIPv4 { return bytes.map(String.init).joined(separator: ".") }
-        return stride(from: 0, to: bytes.count, by: 2).map { index in
-            String(UInt16(bytes[index]) << 8 | UInt16(bytes[index + 1]), radix: 16)
-        }.joined(separator: ":")
+        isIPv4 ? bytes.map(String.init).joined(separator: ".") : IPAddress.text(groups[...])
+    }
+
+    private var groups: [UInt16] {
+        stride(from: 0, to: bytes.count, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
+    }
+
+    private static func text(_ groups: ArraySlice<UInt16>) -> String {
+        groups.map { String($0, radix: 16) }.joined(separator: ":")
     }
 
     /// Reads an address also in the forms that are not canonical: octets with leading zeros, which are decimal here, and one hexadecimal
@@ -105,18 +105,14 @@
             self.init(bytes: stride(from: 0, to: 8, by: 2).map { digits[$0] << 4 | digits[$0 + 1] })
             return
         }
-        let octets = characters.split(separator: 0x2E, omittingEmptySubsequences: false).map { field -> UInt8? in
-            guard (1...3).contains(field.count), field.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-            return UInt8(exactly: field.reduce(0) { $0 * 10 + Int($1 - 0x30) })
-        }
-        guard octets.count == 4, !octets.contains(nil) else { return nil }
-        self.init(bytes: octets.compactMap { $0 })
+        guard let octets = IPAddress.v4(characters[...], fields: 4...4, mayBePadded: true) else { return nil }
+        self.init(bytes: octets)
     }
 
     /// Dotted quad, or the one text that RFC 5952 section 4 gives an IPv6 address.
     package var canonicalText: String {
         if isIPv4 { return description }
-        let groups = stride(from: 0, to: bytes.count, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) }
+        let groups = groups
         var gap = 0..<0
         var start = 0
         for index in groups.indices {
@@ -126,9 +122,8 @@
                 gap = start..<(index + 1)
             }
         }
-        func text(_ part: ArraySlice<UInt16>) -> String { part.map { String($0, radix: 16) }.joined(separator: ":") }
-        guard gap.count > 1 else { return text(groups[...]) }
-        return text(groups[..<gap.lowerBound]) + "::" + text(groups[gap.upperBound...])
+        guard gap.count > 1 else { return description }
+        return IPAddress.text(groups[..<gap.lowerBound]) + "::" + IPAddress.text(groups[gap.upperBound...])
     }
 
     /// The IPv4 address inside an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2), else the address itself.

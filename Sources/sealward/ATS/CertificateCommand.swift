@@ -174,13 +174,11 @@ struct CertificateAnswer {
 
     /// One certificate of `sealward.ats-certificate/1`.
     var json: JSONValue {
-        var members: [JSONValue.Member] = [
-            .init("file", .optional(file)), .init("host", .optional(host)),
-            .init("verdict", .string(verdict.rawValue.lowercased())),
-            .init("because", .array(because.map(\.json))), .init("facts", report?.factsJSON ?? .null),
-        ]
-        if let notes = report?.notes, !notes.isEmpty { members.append(.init("notes", .array(notes.map(\.json)))) }
-        return .object(members)
+        .omittingNone([
+            "file": .optional(file), "host": .optional(host), "verdict": .string(verdict.rawValue.lowercased()),
+            "because": .array(because.map(\.json)), "facts": report?.factsJSON ?? .null,
+            "notes": .unlessEmpty((report?.notes ?? []).map(\.json)),
+        ])
     }
 
     /// One line for the chain, then what the leaf is, the causes and the fix.

@@ -190,20 +190,13 @@ struct LintCommand: WorkingCommand {
     private func json(
         _ results: [LintResult], _ report: FindingsReport, _ input: LintInput, _ draft: String?
     ) -> JSONValue {
-        var members: [JSONValue.Member] = [
-            .init("schema", "sealward.ats-lint/1"),
-            .init("files", .array(results.map { $0.json(attest: input.attest[$0.subject.path]) })),
-        ]
-        if !report.gaps.isEmpty {
-            members.append(
-                .init(
-                    "unreadable", .array(report.gaps.map { ["path": .string($0.path), "reason": .string($0.reason)] })))
-        }
-        if !input.skipped.isEmpty {
-            members.append(.init("skipped", .array(input.skipped.map { .string(LintInput.relative($0)) })))
-        }
-        if let draft { members.append(.init("justification", .string(draft))) }
-        return .object(members)
+        .omittingNone([
+            "schema": "sealward.ats-lint/1",
+            "files": .array(results.map { $0.json(attest: input.attest[$0.subject.path]) }),
+            "unreadable": .unlessEmpty(report.gaps.map { ["path": .string($0.path), "reason": .string($0.reason)] }),
+            "skipped": .unlessEmpty(input.skipped.map { .string(LintInput.relative($0)) }),
+            "justification": draft.map(JSONValue.string),
+        ])
     }
 }
 

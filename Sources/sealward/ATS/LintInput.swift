@@ -157,7 +157,9 @@ extension LintInput {
         case .text: return "it is no XML property list; change it there by hand"
         case .xml: break
         }
-        guard subject.document.isVerbatim else { return "it is not UTF-8; save it as UTF-8" }
+        guard subject.document.isVerbatim else {
+            return "it is not UTF-8, or has more in it than the list; change it there by hand"
+        }
         let isWritable = FileManager.default.isWritableFile(atPath: subject.path)
         return isWritable ? nil : "it is not writable; check its permissions"
     }

@@ -159,12 +159,8 @@ struct PinsCommand: WorkingCommand {
     }
 
     private static func keys(ofSpare path: String) throws -> [[UInt8]] {
-        let pem = try CommandIO.readText(path, limit: 1 << 20)
-        let keys: [[UInt8]]
-        do throws(MalformedInput) {
-            keys = try PublicKeyFacts.all(inPEM: pem).map(\.sha256)
-        } catch {
-            throw CommandFault("\(CommandIO.name(of: path)): \(error.reason).")
+        let keys = try CommandIO.value(of: path, limit: 1 << 20) { pem throws(MalformedInput) in
+            try PublicKeyFacts.all(inPEM: pem).map(\.sha256)
         }
         guard keys.isEmpty else { return keys }
         throw CommandFault(

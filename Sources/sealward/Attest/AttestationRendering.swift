@@ -148,17 +148,12 @@ extension ReceiptVerdict {
 
 extension AttestationExtensions {
     var json: JSONValue {
-        var members: [JSONValue.Member] = [
-            .init("bundleVersion", .optional(bundleVersion)),
-            .init("validationCategory", .optional(validationCategory.map { Int($0.rawValue) })),
-        ]
-        if !unknown.isEmpty {
-            let entries = unknown.map {
-                JSONValue.Member($0.key, .string(Base64.encode($0.encodedValue)))
-            }
-            members.append(.init("unknown", .object(entries)))
-        }
-        return .object(members)
+        let entries = unknown.map { JSONValue.Member($0.key, .string(Base64.encode($0.encodedValue))) }
+        return .omittingNone([
+            "bundleVersion": .optional(bundleVersion),
+            "validationCategory": .optional(validationCategory.map { Int($0.rawValue) }),
+            "unknown": entries.isEmpty ? .none : .object(entries),
+        ])
     }
 }
 

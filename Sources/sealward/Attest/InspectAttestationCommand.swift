@@ -59,25 +59,20 @@ struct InspectAttestationCommand: ResultCommand {
     }
 
     private static func authenticatorData(_ data: AuthenticatorData) -> JSONValue {
-        var members: [JSONValue.Member] = [
-            .init("size", .integer(data.bytes.count)),
-            .init("rpIdHash", .string(Base64.encode(data.relyingPartyIdHash))),
-            .init("flags", .string("0x" + [data.flags].hexadecimal())),
-            .init("flagsMeaning", .string(meaning(data.flags))),
-            .init("counter", .integer(Int(data.counter))),
-        ]
-        if let credential = data.credential {
-            members += [
-                .init("aaguid", .string(credential.aaguid.hexadecimal())),
-                .init("aaguidText", .string(printable(credential.aaguid))),
-                .init("credentialId", .string(Base64.encode(credential.credentialId))),
-                .init("publicKey", .string(Base64.encode(credential.publicKey))),
-            ]
-        }
-        let claimed = data.claimedExtensions
-        members.append(.init("extensions", claimed.known?.json ?? nil))
-        if let shape = claimed.unknownShape { members.append(.init("extensionsUnknownShape", .string(shape))) }
-        return .object(members)
+        let (credential, claimed) = (data.credential, data.claimedExtensions)
+        return .omittingNone([
+            "size": .integer(data.bytes.count),
+            "rpIdHash": .string(Base64.encode(data.relyingPartyIdHash)),
+            "flags": .string("0x" + [data.flags].hexadecimal()),
+            "flagsMeaning": .string(meaning(data.flags)),
+            "counter": .integer(Int(data.counter)),
+            "aaguid": credential.map { .string($0.aaguid.hexadecimal()) },
+            "aaguidText": credential.map { .string(printable($0.aaguid)) },
+            "credentialId": credential.map { .string(Base64.encode($0.credentialId)) },
+            "publicKey": credential.map { .string(Base64.encode($0.publicKey)) },
+            "extensions": claimed.known?.json ?? .null,
+            "extensionsUnknownShape": claimed.unknownShape.map { .string($0) },
+        ])
     }
 
     private static func meaning(_ flags: UInt8) -> String {

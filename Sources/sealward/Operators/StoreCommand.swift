@@ -102,17 +102,14 @@ private struct StoreReport {
     }
 
     var json: JSONValue {
-        .object([
-            .init("schema", "sealward.store-check/1"), .init("healthy", .bool(isHealthy)),
-            .init("storeSchema", .integer(inspection.schema)),
-            .init("expectedSchema", .integer(inspection.expectedSchema)), .init("keys", .integer(inspection.keys)),
-            .init("storeTime", .optional(inspection.reading.time.map(RFC3339.text))),
-            .init("sweptUntil", .string(RFC3339.text(inspection.reading.sweptUntil))),
-            .init("newestExpiry", .optional(inspection.newestExpiry.map(RFC3339.text))),
-            .init("clockFault", fault?.json ?? .null),
-            .init("repaired", .bool(repaired)),
-            .init("problems", .array(inspection.problems.map { .string($0) })),
-        ])
+        [
+            "schema": "sealward.store-check/1", "healthy": .bool(isHealthy), "storeSchema": .integer(inspection.schema),
+            "expectedSchema": .integer(inspection.expectedSchema), "keys": .integer(inspection.keys),
+            "storeTime": .optional(inspection.reading.time.map(RFC3339.text)),
+            "sweptUntil": .string(RFC3339.text(inspection.reading.sweptUntil)),
+            "newestExpiry": .optional(inspection.newestExpiry.map(RFC3339.text)), "clockFault": fault?.json ?? .null,
+            "repaired": .bool(repaired), "problems": .array(inspection.problems.map { .string($0) }),
+        ]
     }
 
     var text: String {

@@ -81,6 +81,8 @@ import Vocabulary
         let document = try InfoPlistSearch.document(Array(text.utf8), name: "message.txt")
         let flag = document.root["NSAppTransportSecurity"]?["NSAllowsArbitraryLoads"]
         #expect(flag?.propertyListValue == .boolean(true), "\(text)")
+        // What is around it would be lost if it were written back.
+        #expect(!document.isVerbatim, "\(text)")
         // In its own lines and columns, but where signs of a web page were replaced.
         if let flag, !text.contains("&lt;") {
             #expect(
@@ -244,7 +246,7 @@ import Vocabulary
         let flag = document.root["NSAppTransportSecurity"]?["NSAllowsArbitraryLoads"]
         #expect(flag?.propertyListValue == .boolean(true))
         #expect(flag.map { document.source[$0.range].elementsEqual("<true/>".utf8) } == true)
-        #expect(document.source.count == text.utf8.count)
+        #expect(document.source.count == text.utf8.count && !document.isVerbatim)
         for other in [preset("true") + preset("false"), "[preset.0]\nname=\"iOS\"\n"] {
             let error = #expect(throws: MalformedInput.self) {
                 try ProjectFile.document("export_presets.cfg", Array(other.utf8))

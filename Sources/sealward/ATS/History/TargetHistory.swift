@@ -60,10 +60,10 @@ struct TargetHistory: Sendable {
                 .init("before", .optional(change.before)), .init("after", .optional(change.after)),
             ])
         }
-        return .object([
-            .init("target", .string(target)), .init("runs", .integer(observations.count)),
-            .init("last", last ?? .null), .init("changes", .array(changes)),
-        ])
+        return [
+            "target": .string(target), "runs": .integer(observations.count), "last": last ?? .null,
+            "changes": .array(changes),
+        ]
     }
 
     /// For a terminal: the target, and a line for each change; empty if nothing changed.
