@@ -113,8 +113,11 @@ package struct ClientIdentity: Sendable {
             configuration.certificateChain = try ListenerIdentity.certificates(pair.certificate, .certificate)
                 .map { .certificate($0) }
             configuration.privateKey = .privateKey(try ListenerIdentity.privateKey(pair.key))
+            // Without the system's roots, which a bare system has not: only certificate and key are judged.
+            var own = configuration
+            own.trustRoots = .certificates([])
+            try ListenerIdentity.context(own)
         }
-        try ListenerIdentity.context(configuration)
         self.configuration = configuration
     }
 }
