@@ -120,6 +120,7 @@ import Testing
         ("server-scan", "nmap.txt", "443/tcp open  https\n| ssl-enum-ciphers:\n|   TLSv1.0:\n"),
         ("curl-output", "curl.txt", "* Connected to a.example (192.0.2.1) port 443\n> GET / HTTP/2\n"),
         ("openssl-output", "tls.txt", "CONNECTED(00000005)\n---\nVerify return code: 0 (ok)\n"),
+        ("assertion-parts", "parts.json", #"{"authenticatorData": "AAAA", "signature": "AAAA"}"#),
         ("ats-words", "spec.txt", "properties:\n  NSAppTransportSecurity: !include ats.yml\n"),
     ]
 

@@ -215,16 +215,18 @@ struct DoctorCommand: WorkingCommand {
         if log.verdict != .unknown { return log }
         let lines = text.split(whereSeparator: \.isNewline).map { $0.prefix(300).trimmed() }
         let line = (lines + [String(lines.joined(separator: " ").prefix(300))]).first { line in
-            [
-                "authorization token", "device token payload", "bad device token", "bit state", "attestationdata ",
-                "formatted bits", "formatted time", "keychain", "errsec", "secitem", "nsosstatuserrordomain",
-                "riskmetric",
-            ]
-            .contains(where: line.lowercased().contains) && ExplainedSubject(line) != nil
+            Self.telling.contains { line.lowercased().contains($0) && ($0 != "riskmetric" || input.json == nil) }
+                && ExplainedSubject(line) != nil
         }
         guard let what = line ?? words.code?.rawValue else { return log.lacksCause ? log : nil }
         return await explain(what, in: input, from: from)
     }
+
+    /// What a line is asked for that `explain` may know. A document has the risk metric as a member.
+    private static let telling = [
+        "authorization token", "device token payload", "bad device token", "bit state", "attestationdata ",
+        "formatted bits", "formatted time", "keychain", "errsec", "secitem", "nsosstatuserrordomain", "riskmetric",
+    ]
 
     /// - Parameter input: what the words were found in; nil if it is the words alone.
     private func explain(_ what: String, in input: Recogniser.Input? = nil, from: String) async -> DoctorItem {

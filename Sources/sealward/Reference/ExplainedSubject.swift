@@ -95,9 +95,10 @@ extension ExplainedSubject {
             return nil
         } else if has("alert"), let alert = ExplainedSubject.alert(in: bytes) {
             self.init(alert: alert)
-        } else if let number {
-            guard let row = ExplainedSubject.row(number, of: bytes, has) else { return nil }
+        } else if let number, let row = ExplainedSubject.row(number, of: bytes, has) {
             self.init(row)
+        } else if number != nil, ProofWords(bytes).verifier == nil {
+            return nil
         } else if let row = ExplainedSubject.named.first(where: { name, _ in name.elementsEqual(letters) })?.row {
             self.init(row)
         } else if let row = ErrorNumber.keychainErrors.first(where: { row in
