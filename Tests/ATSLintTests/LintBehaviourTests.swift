@@ -533,7 +533,9 @@ import Vocabulary
     }
 
     /// With its subdomains a name without a dot is no local host but a top-level domain.
-    @Test(arguments: [("com", true), ("COM", false), ("cloud", true), ("intranet", false), ("local", false), ("localhost", false)])
+    @Test(arguments: [
+        ("com", true), ("COM", false), ("cloud", true), ("intranet", false), ("local", false), ("localhost", false),
+    ])
     func aTopLevelDomainIsNotLocal(_ key: String, _ isBroad: Bool) throws {
         let rules = try LintFixtures.lint(
             ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict><key>NSIncludesSubdomains</key><true/>"

@@ -572,10 +572,14 @@ package struct PastedBytes: Sendable, Equatable {
             guard let end = rest.prefix(8).firstIndex(of: UInt8(ascii: ";")) else { return nil }
             let name = String(decoding: rest[..<end], as: UTF8.self).lowercased()
             rest = rest[end...].dropFirst()
-            let byte =
-                name.hasPrefix("#x")
-                ? UInt8(name.dropFirst(2), radix: 16)  // Safe: reads a text.
-                : name.hasPrefix("#") ? UInt8(name.dropFirst()) : ["quot": 0x22, "amp": 0x26][name]  // Safe: reads a text.
+            let byte: UInt8? =
+                switch name {
+                case "quot": 0x22
+                case "amp": 0x26
+                case _ where name.hasPrefix("#x"): UInt8(name.dropFirst(2), radix: 16)  // Safe: reads a text.
+                case _ where name.hasPrefix("#"): UInt8(name.dropFirst())  // Safe: reads a text.
+                default: nil
+                }
             return byte.flatMap { isText($0) ? [$0] : nil }
         }
     }
