@@ -100,8 +100,8 @@ public struct CertificateReport: Sendable {
     /// Whether an app can load from a server with this chain, as far as the chain decides.
     public var passed: Bool { because.isEmpty }
 
-    /// Whether it depends on the versions that the server will speak, or sources contradict each other about every rule that is broken.
-    public var isOpen: Bool { !passed && because.allSatisfy { $0.dependsOnVersion || $0.isDisputed } }
+    /// Whether it depends on the versions that the server will speak.
+    public var isOpen: Bool { !passed && because.allSatisfy(\.dependsOnVersion) }
 
     /// `facts` of `sealward.ats-certificate/1`.
     package var factsJSON: JSONValue {

@@ -159,6 +159,7 @@ struct CertificateAnswer {
         self.file = file
         self.host = host
         self.report = report
+        // A chain is judged before it is installed: doubt about the key of its root counts against it.
         verdict = report.passed ? .pass : report.isOpen ? .undetermined : .fail
         because = report.because
     }
