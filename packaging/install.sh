@@ -27,7 +27,8 @@ case "$(uname -s)-$(uname -m)" in
     *) fail "there is no released program for $(uname -s) on $(uname -m); build it from source" ;;
 esac
 command -v sha256sum > /dev/null || fail "sha256sum is missing; install coreutils"
-command -v xz > /dev/null || fail "xz is missing; install xz-utils (Debian, Ubuntu) or xz (Fedora, RHEL, Amazon Linux)"
+packed=gz # every system has it
+if command -v xz > /dev/null; then packed=xz; fi
 
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
@@ -47,7 +48,7 @@ get() {
 }
 
 get SHA256SUMS
-name="$(sed -n "s/^[0-9a-f]\{64\}  \(sealward-${version:-[0-9.]*}-$machine\.tar\.xz\)\$/\1/p" "$work/SHA256SUMS")"
+name="$(sed -n "s/^[0-9a-f]\{64\}  \(sealward-${version:-[0-9.]*}-$machine\.tar\.$packed\)\$/\1/p" "$work/SHA256SUMS")"
 case "$name" in
     "") fail "SHA256SUMS names no release${version:+ $version} for $machine" ;;
     *"
@@ -57,7 +58,7 @@ get "$name"
 (cd "$work" && grep "  $name\$" SHA256SUMS | sha256sum --check --status -) || fail "the SHA-256 of $name is not the one in SHA256SUMS; nothing was installed"
 mkdir -p "$prefix" || fail "$prefix cannot be made; choose another one with --prefix"
 mkdir "$work/tree"
-tar -xJf "$work/$name" -C "$work/tree" --strip-components=1 || fail "$name cannot be unpacked"
+tar -xf "$work/$name" -C "$work/tree" --strip-components=1 || fail "$name cannot be unpacked"
 (cd "$work/tree" && sha256sum --check --status SHA256SUMS) || fail "a file in $name is not what its list says; nothing was installed"
 "$work/tree/bin/sealward" --version > /dev/null 2>&1 || fail "the program does not run here; it needs glibc 2.34 (Debian 12, Ubuntu 22.04, RHEL 9 or newer)"
 rm "$work/tree/SHA256SUMS"
