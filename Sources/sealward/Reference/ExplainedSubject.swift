@@ -38,6 +38,7 @@ extension ExplainedSubject {
         // What the file that configures the proxy says is said for each load, whatever becomes of the load.
         if has("nw_proxy_resolver") { return nil }
         let number = ExplainedSubject.isAboutANumber(bytes) ? ExplainedSubject.number(in: bytes) : nil
+        lazy var proof = ProofWords(bytes)
         // Xcode shows keys by other names, with blanks.
         let written = text.utf8.contains(0x20) ? Spelling.renamed[text] ?? text : text
         if let key = KeyExplanations.all.first(where: { $0.key.hasSameBytes(as: written) }) {
@@ -97,7 +98,7 @@ extension ExplainedSubject {
             self.init(alert: alert)
         } else if let number, let row = ExplainedSubject.row(number, of: bytes, has) {
             self.init(row)
-        } else if number != nil, ProofWords(bytes).verifier == nil {
+        } else if number != nil, proof.verifier == nil {
             return nil
         } else if let row = ExplainedSubject.named.first(where: { name, _ in name.elementsEqual(letters) })?.row {
             self.init(row)
@@ -117,7 +118,7 @@ extension ExplainedSubject {
             self.init(alert: alert)
         } else if let row = LogExplanations.attest(in: text) {
             self.init(title: text.terminalSafe(limit: 200), row, ["sealward ats log FILE"])
-        } else if let code = ProofWords(bytes).code, let row = CodeCatalog.explanation(of: code.rawValue) {
+        } else if let code = proof.code, let row = CodeCatalog.explanation(of: code.rawValue) {
             self.init(title: text.terminalSafe(limit: 200), row, ["sealward attest verify --help"])
         } else if letters.count <= 64, has("appcheck"),
             let index = ExplainedSubject.appCheckNames.firstIndex(where: { letters.suffix($0.count).elementsEqual($0) })
