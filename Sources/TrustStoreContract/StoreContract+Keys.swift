@@ -9,6 +9,7 @@ import TrustStores
 extension StoreContract {
     static let keys: [Case] = [
         Case("a key comes back as it was stored", roundTrip),
+        Case("many who ask for keys at once get each their own", readTogether),
         Case("of many who send one attestation, on two nodes, one inserts it and the rest find it", insertRace),
         Case("the same object again changes nothing, whatever became of the challenge", repeated),
         Case("another user, another app, another object: refused, and nothing changes", conflicts),
@@ -33,6 +34,21 @@ extension StoreContract {
         try expect(try await store.isSpent(challenge))
         try expect(try await store.history(of: registration.id, limit: 10).map(\.kind), is: ["attested"])
         try expect(try await store.receipts(of: registration.id, limit: 5).map(\.receipt), is: [registration.receipt])
+    }
+
+    static func readTogether(_ fixture: StoreFixture) async throws {
+        let store = fixture.store
+        let keys = try await Sample.keys(40, in: store)
+        let asked = keys + keys + [Sample.keyId(), Sample.keyId()]
+        let found = try await race(asked.count * 4) { index in
+            (id: asked[index % asked.count], found: try await store.key(asked[index % asked.count])?.id)
+        }
+        for answer in found { try expect(answer.found, is: keys.contains(answer.id) ? answer.id : nil) }
+        // Whoever asks after a revocation sees it.
+        _ = try await race(keys.count) { index in
+            try expect(try await store.revoke(keys[index], code: nil, at: Sample.now), is: .revoked)
+            try expect(try await store.key(keys[index])?.revokedAt, is: Sample.now)
+        }
     }
 
     static func insertRace(_ fixture: StoreFixture) async throws {

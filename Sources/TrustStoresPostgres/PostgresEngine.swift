@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import FoundationEssentials
 import TrustStores
 
@@ -36,7 +37,15 @@ final class PostgresEngine: SQLEngine {
         }
         let writers = max(2, configuration.writers)
         let accepters = min(PostgresEngine.mostAccepters, writers / 2)
-        (writing, looking, reading) = (queue(writers - accepters), queue(configuration.readers), queue(1))
+        (writing, reading) = (queue(writers - accepters), queue(1))
+        looking = queue(configuration.readers, upTo: PostgresEngine.batchLimit, pause: .milliseconds(1)) {
+            link, pieces in
+            let keys = KeyBatch()
+            link.keys = keys
+            pieces()
+            if keys.isEmpty { return }
+            try link.run(within: configuration.answerTimeout) { try keys.run(on: $0) }
+        }
         accepting = queue(accepters, upTo: PostgresEngine.batchLimit, pause: .milliseconds(2)) { link, pieces in
             let batch = AdvanceBatch()
             link.batch = batch
@@ -48,7 +57,7 @@ final class PostgresEngine: SQLEngine {
 
     deinit { for queue in queues { queue.end(within: facts.configuration.closeTimeout) } }
 
-    /// At most this many assertions share a transaction: enough to share its cost, few enough to bound the wait.
+    /// At most this many assertions share a transaction, or keys a statement: enough to share its cost, few enough to bound the wait.
     private static let batchLimit = 128
     /// While one batch is committed the next one is run; and a connection that is stuck does not stop all.
     private static let mostAccepters = 2
@@ -73,6 +82,10 @@ final class PostgresEngine: SQLEngine {
     ) async throws -> Outcome {
         let limit = facts.configuration.answerTimeout
         return try await queue.call { link in try link.run(within: limit, body) }
+    }
+
+    func key(_ id: KeyIdentifier) async throws -> StoredKey? {
+        try await looking.join { link in link.keys.add(id) }
     }
 
     func accept(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome? {

@@ -22,6 +22,8 @@ final class PostgresLink: @unchecked Sendable {
     private var aside: [PostgresConnection] = []
     /// The assertions that are accepted together now, if that is what the thread does.
     var batch = AdvanceBatch()
+    /// The keys that are read together now, likewise.
+    var keys = KeyBatch()
 
     /// How many connections of one link the server may keep at once: one that is silent, and one beside it that may find the server
     /// well. So a node never has more than twice its readers and writers.

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import Foundation
 import Testing
 import TrustStoreContract
@@ -34,6 +35,8 @@ import Vocabulary
         func look<Outcome: Sendable>(
             _ body: @escaping @Sendable (any SQLSession) throws -> Outcome
         ) async throws -> Outcome { try body(Session()) }
+
+        func key(_ id: KeyIdentifier) async throws -> StoredKey? { nil }
 
         func accept(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome? { nil }
 

@@ -77,6 +77,27 @@ import Vocabulary
         for node in nodes { await node.close() }
     }
 
+    @Test("a damaged row is a fault of the caller who asks for it, and of nobody who asks at the same moment")
+    func damagedRow() async throws {
+        let (server, url) = try await PostgresServer.sharedWithEmptyStore()
+        let store = try await SQLTrustStore.postgres(url)
+        let keys = try await Sample.keys(20, in: store)
+        let id = keys[7].bytes.map { String(format: "%02x", $0) }.joined()
+        let table = "\(PostgresServer.schema(of: url)).attested_keys"
+        _ = try await server.ask("UPDATE \(table) SET counter = 1099511627776 WHERE id = '\\x\(id)'")
+        let answers = try await inOrder(200) { index in
+            do { return try await store.key(keys[index % 20])?.id == keys[index % 20] ? "found" : "other" } catch let
+                fault as StoreFault
+            {
+                return fault.reason
+            }
+        }
+        for (index, answer) in answers.enumerated() {
+            #expect(answer == (index % 20 == 7 ? "a counter is too large" : "found"))
+        }
+        await store.close()
+    }
+
     /// A store whose one connection for batches is busy with a first caller, until the gate is opened.
     private struct Gated {
         let store: SQLTrustStore

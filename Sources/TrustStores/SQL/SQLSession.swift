@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+package import AppAttest
 package import FoundationEssentials
 import Glibc
 
@@ -141,6 +142,9 @@ package protocol SQLEngine: Sendable {
     /// Reads a few rows by their keys, which no long read holds up.
     func look<Outcome: Sendable>(_ body: @escaping SQLReading<Outcome>) async throws -> Outcome
 
+    /// Reads a key, together with those that other callers ask for if the engine can read many for less than one after the other.
+    func key(_ id: KeyIdentifier) async throws -> StoredKey?
+
     /// Accepts an assertion together with those of other callers, if the engine can commit many for less than one after the other.
     ///
     /// - Returns: nil if it was not accepted, whatever the reason: then a transaction for this one alone decides.
@@ -181,15 +185,9 @@ extension SQLTrustStore {
         try await wrapped(verb) { [engine] in try await engine.look(body) }
     }
 
-    func accept(
-        _ advance: CounterAdvance, at instant: Date, _ verb: String = #function
-    ) async throws -> AdvanceOutcome? {
-        try await wrapped(verb) { [engine] in try await engine.accept(advance, at: instant) }
-    }
-
     /// - Parameter function: the name of the calling method, as `#function` has it.
-    private func wrapped<Outcome: Sendable>(
-        _ function: String, _ body: @escaping @Sendable () async throws -> Outcome
+    func wrapped<Outcome: Sendable>(
+        _ function: String = #function, _ body: @escaping @Sendable () async throws -> Outcome
     ) async throws -> Outcome {
         guard let wrapper else { return try await body() }
         return try await wrapper.run(String(function.prefix { $0 != "(" }), body)

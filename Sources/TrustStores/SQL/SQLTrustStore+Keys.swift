@@ -6,7 +6,7 @@ package import FoundationEssentials
 
 extension SQLTrustStore {
     package func key(_ id: KeyIdentifier) async throws -> StoredKey? {
-        try await look { session in try session.key(id) }
+        try await wrapped { [engine] in try await engine.key(id) }
     }
 
     package func attestationStanding(
@@ -61,7 +61,8 @@ extension SQLTrustStore {
     }
 
     package func advance(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome {
-        if let accepted = try await accept(advance, at: instant, "advance") { return accepted }
+        let accepted = try await wrapped { [engine] in try await engine.accept(advance, at: instant) }
+        if let accepted { return accepted }
         let name = SpentName(advance.challenge)
         let id = SQLValue.bytes(advance.keyId.bytes)
         return try await transact { session in

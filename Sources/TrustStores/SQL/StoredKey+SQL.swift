@@ -5,7 +5,7 @@ import AppAttest
 import FoundationEssentials
 
 extension StoredKey {
-    static let columns = """
+    package static let columns = """
         id, public_key, app, identity, environment, simulated, user_name, attestation_digest, validation_category,
         bundle_version, os_version, attested_at, counter, largest_gap, last_used_at, revoked_at, risk_metric,
         restored_at,
@@ -28,8 +28,8 @@ extension StoredKey {
         """
     )
 
-    /// Reads the columns in their order, from the front of the row.
-    init(row: SQLRow) throws {
+    /// Reads ``columns`` in their order, from the front of the row.
+    package init(row: SQLRow) throws {
         let record = KeyRecord(
             id: try KeyIdentifier(row: row, at: 0), publicKeyBytes: try row.bytes(1), app: try row.text(2),
             identity: try row.text(3), environment: try row.text(4), simulated: try row.integer(5) != 0,

@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import AppAttest
 import FoundationEssentials
 
 /// One SQLite file: some readers, and one writer that commits whatever is waiting in one transaction.
@@ -86,6 +87,8 @@ final class SQLiteEngine: SQLEngine {
     func look<Outcome: Sendable>(_ body: @escaping SQLReading<Outcome>) async throws -> Outcome {
         try await looking.call { session in try session.reading(body) }
     }
+
+    func key(_ id: KeyIdentifier) async throws -> StoredKey? { try await look { try $0.key(id) } }
 
     /// All transactions are committed together here.
     func accept(_ advance: CounterAdvance, at instant: Date) async throws -> AdvanceOutcome? { nil }
