@@ -97,7 +97,8 @@ struct PostgresAddress: Sendable {
     }
 
     private static let malformed = StoreFault.configuration(
-        "the PostgreSQL URL cannot be read; percent-encode each / : ? # [ ] @ % in user, password and database")
+        "the PostgreSQL URL cannot be read; percent-encode each / : ? # [ ] @ % in user, password and database, and name only parameters of this libpq (require_auth: 16 or later)"
+    )
 
     /// Whether an `@` stands where none can: then a password was not encoded, and parts of it would be taken for a host or a
     /// database, and named in messages.

@@ -15,7 +15,7 @@ package enum SettingChanges {
             "gateways: /v1/authorize lets only production pass unless env= says otherwise, and refuses unknown parameters",
         ],
         4: [
-            "store: a PostgreSQL beyond this machine needs sslmode in the URL, and SCRAM; sslmode=prefer&require_auth= is as before",
+            "store: a PostgreSQL beyond this machine needs sslmode in the URL, and SCRAM if libpq is 16 or later; sslmode=prefer is as before, with such a libpq sslmode=prefer&require_auth=",
             "configuration, token, key and root files that others may write, or replace in a folder, are refused; chmod go-w on what is named",
             "serverTokenFile, adminTokenFile, tokensFile: one token in two roles is refused; give each its own",
             "tracing.headersFile: needs an endpoint with https, or on this machine, for example a local agent",
@@ -27,11 +27,17 @@ package enum SettingChanges {
             "appCheck: tokens of debug tokens and simulated devices have a key of their own, which /v1/jwks has only with simulated allow; /v1/jwks?for=debug has all keys, as before",
             "gateways: a simulated device's token is 403 and no longer 401, and so is a single-use one; limited-use App Check tokens pass with once=consume only, and every token needs a known tier",
             "backends: /v1/tokens/consume accepts production tokens of real devices only; environment any and simulated allow accept all, as before",
+            "limits.requestsPerSecondPerAddress: tokens that /v1/authorize refuses with 403, 409 or 429 count too; a higher number lets more pass",
+            "deviceCheck: with both environments in an app, /v1/devicecheck and claims of a backend ask Apple's development host after a 400; environment production in the request is as before",
             "limits.inFlight: requests of one operation beyond 64 for each core are answered with 503; a higher number lets longer bursts wait",
             "apps: a member that is given twice in a request or in client data is refused, at any depth",
         ],
         5: [
-            "limits.requestsPerSecondPerAddress: of wrong tokens of servers and operators, half of it at once and then a two-hundredth get 401, the rest 429; a higher number lets more pass"
+            "operators: more than 100 keys are revoked at once only if their number is given (expect)",
+            "limits.requestsPerSecondPerAddress: of wrong tokens of servers and operators, half of it at once and then a two-hundredth get 401, the rest 429; a higher number lets more pass",
+        ],
+        6: [
+            "apps[].allowedValidationCategories: a key of a category that is no longer listed has the reason category, and the tier standard at most; list the category too, as before"
         ],
     ]
 
