@@ -57,4 +57,10 @@ import Testing
         #expect(run.status == 64 && run.output.isEmpty)
         #expect(run.errors.contains(sentence) && !run.errors.contains("\u{7}"), "\(run.errors)")
     }
+
+    @Test(arguments: ["password=hunter2", "https://bob:hunter2@a.example/", "curl -H 'X-Api-Key: hunter2' a.example"])
+    func aSecretInUnknownWordsIsNotRepeated(_ words: String) throws {
+        let run = try ProgramRun(["explain", words])
+        #expect(run.status == 64 && run.errors.contains("(hidden)") && !run.errors.contains("hunter2"), "\(run.errors)")
+    }
 }

@@ -717,6 +717,9 @@ import Testing
         "https://hooks.chat.example/services/T0000/B0000/abcDEF123ghiJKL456mnoPQR",
         "https://bots.example/bot123456:abcDEF123ghiJKL456mnoPQR-_s/send",
         #"{"url": "https:\/\/chat.example\/abcDEF123ghiJKL456mnoPQR"}"#, #"https:\/\/user:hunter2secret@a.example\/"#,
+        "postgres://bob:a/hunter2secret@a.example/db", "https://bob:a?hunter2secret#hunter2secret@a.example",
+        "curl -uadmin:hunter2secret http://a", "password=&quot;hunter2secret&quot; pw=&#34;hunter2secret&#34;",
+        "AccountName=n;AccountKey=hunter2secret;EndpointSuffix=a",
     ])
     func noSecretIsShown(_ text: String) {
         let shown = SecretText.redacted(text, hidesUnnamed: true)
@@ -734,6 +737,7 @@ import Testing
         "Task <5F0C1B7A-0F0E-4C0B-9D0A-2B1C3D4E5F60>.<1> of session <1A2B3C4D> finished with error [-1022]",
         "http://api.example.com/v2/oauth/token/refresh?page=2", "https://a.example/orders/5f1c2e3d4b5a69788796a5b4",
         "token expired at 2026-11-29", "password status -25300", "https://docs.example/security/nsexceptiondomains",
+        "https://a.example:8443/users/bob@b.example", "https://[fe80::1]/users/bob@b.example", "ls -u: a",
     ])
     func textWithoutSecretsStays(_ plain: String) {
         #expect(SecretText.redacted(plain, hidesUnnamed: true) == plain)

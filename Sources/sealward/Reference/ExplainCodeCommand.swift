@@ -60,7 +60,8 @@ struct ExplainCodeCommand: WorkingCommand {
         guard let what, answer == nil else { return }
         let hint =
             CodeCatalog.suggestion(for: what).map { "Did you mean '\($0)'?" } ?? "'sealward explain' lists them all."
-        throw ValidationError("There is no code '\(what.terminalSafe(limit: 80))'. \(hint)")
+        throw ValidationError(
+            "There is no code '\(SecretText.redacted(what, hidesUnnamed: false).terminalSafe(limit: 80))'. \(hint)")
     }
 
     func outcome() async throws -> Outcome {

@@ -17,7 +17,7 @@ enum SecretText {
     /// Those that sentences and paths have too, as `the password is X` and `/reset-password/X`.
     private static let spokenNames = [
         "password", "passwd", "pwd", "passphrase", "passcode", "otp", "secret", "token", "apikey", "accesskey",
-        "privatekey", "secretkey",
+        "privatekey", "secretkey", "accountkey", "signingkey", "encryptionkey", "masterkey", "subscriptionkey",
     ]
     private static let beginnings = [
         "eyJ", "AKIA", "ghp_", "gho_", "github_pat_", "glpat-", "sk_live_", "sk-", "xox", "AIza",
@@ -64,9 +64,11 @@ enum SecretText {
                     state = .plain
                 }
                 result += run
-                afterScheme = run.filter { $0 != UInt8(ascii: "\\") }.contains("://".utf8)
+                let plain = run.filter { $0 != UInt8(ascii: "\\") }
+                afterScheme = plain.contains("://".utf8) && run.last != UInt8(ascii: "[")
                 isInURL =
-                    afterScheme || isInURL && !run.contains { $0 <= 0x20 || isQuote($0) || "<>".utf8.contains($0) }
+                    plain.contains("://".utf8)
+                    || isInURL && !run.contains { $0 <= 0x20 || isQuote($0) || "<>".utf8.contains($0) }
                 if !run.allSatisfy({ " \t/'\"(".utf8.contains($0) }) { spoken = nil }
                 continue
             }
@@ -91,17 +93,23 @@ enum SecretText {
                 word.count <= 64 && !letters.ends(with: "urlsession".utf8)
                 && (names.contains { letters.ends(with: $0.utf8) }
                     || shortNames.contains { letters.elementsEqual($0.utf8) })
-            if introducers.contains(where: { lowered.elementsEqual($0.utf8) })
+            // `curl -uNAME:VALUE`.
+            let isJoined = word.count > 2 && word.starts(with: "-u".utf8) && rest.first == UInt8(ascii: ":")
+            if isJoined || introducers.contains(where: { lowered.elementsEqual($0.utf8) })
                 || isName && word.first == UInt8(ascii: "-") && [.plain, .behindName].contains(state)
             {
                 result += word
                 (isAuthorization, mark) = (false, nil)
-                if let next = rest.first, " \t\\=".utf8.contains(next) { state = .beforeValue }
+                if isJoined || rest.first.map(" \t\\=".utf8.contains) == true { state = .beforeValue }
                 continue
             }
             switch state {
             // As Swift prints a value that may be absent.
-            case .beforeValue where lowered.elementsEqual("optional".utf8) && rest.first == UInt8(ascii: "("):
+            case .beforeValue where lowered.elementsEqual("optional".utf8) && rest.first == UInt8(ascii: "("),
+                // `&quot;`, a mark of quotation in HTML.
+                .beforeValue
+            where ["quot", "apos", "34", "39"].contains { lowered.elementsEqual($0.utf8) }
+                && result.last.map("&#".utf8.contains) == true && rest.first == UInt8(ascii: ";"):
                 result += word
             case .beforeValue, .insideValue:
                 result += hidden.utf8
@@ -234,8 +242,12 @@ enum SecretText {
 
     /// Where the part of a URL before its host ends, with the `@` left; nil if it has none.
     private static func userEnd(_ rest: Substring.UTF8View.SubSequence) -> String.Index? {
-        let place = rest.prefix(256).prefix { $0 > 0x20 && !"/?#\"'<>".utf8.contains($0) }
-        return place.lastIndex(of: UInt8(ascii: "@"))
+        let place = rest.prefix(256).prefix { $0 > 0x20 && !"\"'<>".utf8.contains($0) }
+        let start = place.prefix { !"/?#".utf8.contains($0) }
+        // Behind a colon that begins no port is a password, in which `/`, `?` and `#` may not be encoded.
+        let isPort = start.dropFirst().allSatisfy { 0x30...0x39 ~= $0 }
+        return start.lastIndex(of: UInt8(ascii: "@"))
+            ?? (start.first == UInt8(ascii: ":") && !isPort ? place.lastIndex(of: UInt8(ascii: "@")) : nil)
     }
 
     /// Whether a word is no word of a language, host, version or date: letters with digits, or six digits and more.
