@@ -123,7 +123,11 @@ import Testing
     }
 
     /// Also where the URL is refused, by any command that takes one.
-    @Test(arguments: [["ats", "explain"], ["ats", "fetch"], ["ats", "check"], ["ats", "minimize"]])
+    @Test(arguments: [
+        ["ats", "explain"], ["ats", "fetch"], ["ats", "check"], ["ats", "minimize"], ["ats", "pins"],
+        ["ats", "certificate"],
+        ["attest", "inspect"], ["serve", "--config"], ["store", "check", "--url"],
+    ])
     func aPasswordInAWrongURLIsShownNowhere(_ command: [String]) throws {
         for url in ["https://anna:secret@/a", "https://anna:secret@h.example:99999/", "ftp://anna:secret@h.example/"] {
             let run = try ProgramRun(command + [url])

@@ -46,12 +46,14 @@ enum CommandIO {
     ///
     /// - Parameter fitted: whether long lines are broken for a terminal; not for words that were.
     static func say(page: String, fitted: Bool = true) {
-        let lines = SecretText.withoutKeys(page).utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+        let lines = SecretText.withoutCredentials(page).utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
         write(ended(lines.map { line(String(decoding: $0, as: UTF8.self)) }.joined(separator: "\n"), fitted: fitted))
     }
 
     /// What ``say(_:)`` writes, with the end of its line.
-    static func lines(_ sentence: String) -> String { ended(line(SecretText.withoutKeys(sentence)), fitted: true) }
+    static func lines(_ sentence: String) -> String {
+        ended(line(SecretText.withoutCredentials(sentence)), fitted: true)
+    }
 
     private static func ended(_ lines: String, fitted: Bool) -> String {
         (fitted && isatty(STDERR_FILENO) == 1 ? lines.fitted : lines).commandSafe + "\n"

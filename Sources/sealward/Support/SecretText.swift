@@ -34,8 +34,8 @@ enum SecretText {
     /// - Parameter hidesUnnamed: whether long words of letters and digits are taken for secrets too; not in what shows keys and hashes.
     static func redacted(_ text: String, hidesUnnamed: Bool) -> String {
         var result: [UInt8] = []
-        var rest = withoutKeys(text).utf8[...]
-        var (state, isCookie, afterScheme) = (State.plain, false, false)
+        var rest = withoutCredentials(text).utf8[...]
+        var (state, isCookie) = (State.plain, false)
         // The mark of quotation that a value began with, and whether it was escaped.
         var mark: (byte: UInt8, isEscaped: Bool)?
         var (isAuthorization, isInURL) = (false, false)
@@ -64,10 +64,8 @@ enum SecretText {
                     state = .plain
                 }
                 result += run
-                let plain = run.filter { $0 != UInt8(ascii: "\\") }
-                afterScheme = plain.contains("://".utf8) && run.last != UInt8(ascii: "[")
                 isInURL =
-                    plain.contains("://".utf8)
+                    run.filter { $0 != UInt8(ascii: "\\") }.contains("://".utf8)
                     || isInURL && !run.contains { $0 <= 0x20 || isQuote($0) || "<>".utf8.contains($0) }
                 if !run.allSatisfy({ " \t/'\"(".utf8.contains($0) }) { spoken = nil }
                 continue
@@ -77,13 +75,6 @@ enum SecretText {
             if result.last == UInt8(ascii: "("), word.elementsEqual("hidden".utf8) {
                 result += word
                 if state == .beforeValue { state = .insideValue }
-                afterScheme = false
-                continue
-            }
-            if afterScheme, let end = userEnd(rest) {
-                result += hidden.utf8
-                rest = rest[end...]
-                afterScheme = false
                 continue
             }
             let lowered = word.asciiLowercased
@@ -154,8 +145,9 @@ enum SecretText {
         }
     }
 
-    /// The text without private keys and signed tokens: what is said on standard error may quote a word or a line that is one.
-    static func withoutKeys(_ text: String) -> String {
+    /// The text without private keys, signed tokens, and what stands before the host of a URL: what is said on standard error may quote a word or
+    /// a line that has one.
+    static func withoutCredentials(_ text: String) -> String {
         var plain: [UInt8] = []
         var rest = Array(text.utf8)[...]
         // Once the rest has no end of a key, no later rest has one, and the search is not repeated.
@@ -183,7 +175,25 @@ enum SecretText {
             rest = rest[run.endIndex...]
             if isEncodedKey(run) || isSignedToken(run) { shown += hidden.utf8 } else { shown += run }
         }
-        return String(decoding: shown, as: UTF8.self)
+        return String(decoding: withoutUsers(shown[...]), as: UTF8.self)
+    }
+
+    private static func withoutUsers(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        var shown: [UInt8] = []
+        var rest = text
+        while let colon = rest.firstIndex(of: UInt8(ascii: ":")) {
+            let next = rest[colon...].dropFirst()
+            // As it is, and as JSON may write it.
+            let slashes = ["//", "\\/\\/"].first { next.starts(with: $0.utf8) } ?? ""
+            let end = next.startIndex + slashes.utf8.count
+            shown += rest[..<end]
+            rest = rest[end...]
+            if !slashes.isEmpty, let end = userEnd(rest) {
+                shown += hidden.utf8
+                rest = rest[end...]
+            }
+        }
+        return shown + rest
     }
 
     /// Whether a word is a private key: in PEM, as DER in base64 or hexadecimal, or a JSON Web Key.
@@ -241,13 +251,15 @@ enum SecretText {
     }
 
     /// Where the part of a URL before its host ends, with the `@` left; nil if it has none.
-    private static func userEnd(_ rest: Substring.UTF8View.SubSequence) -> String.Index? {
+    private static func userEnd(_ rest: ArraySlice<UInt8>) -> Int? {
         let place = rest.prefix(256).prefix { $0 > 0x20 && !"\"'<>".utf8.contains($0) }
         let start = place.prefix { !"/?#".utf8.contains($0) }
-        // Behind a colon that begins no port is a password, in which `/`, `?` and `#` may not be encoded.
-        let isPort = start.dropFirst().allSatisfy { 0x30...0x39 ~= $0 }
-        return start.lastIndex(of: UInt8(ascii: "@"))
-            ?? (start.first == UInt8(ascii: ":") && !isPort ? place.lastIndex(of: UInt8(ascii: "@")) : nil)
+        // What follows a colon and is no port is a password, in which `/`, `?` and `#` may not be encoded.
+        let port = start.first == UInt8(ascii: "[") ? [] : start.drop { $0 != UInt8(ascii: ":") }.dropFirst()
+        let end =
+            start.lastIndex(of: UInt8(ascii: "@"))
+            ?? (port.allSatisfy { 0x30...0x39 ~= $0 } ? nil : place.lastIndex(of: UInt8(ascii: "@")))
+        return end == rest.startIndex ? nil : end
     }
 
     /// Whether a word is no word of a language, host, version or date: letters with digits, or six digits and more.
