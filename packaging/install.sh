@@ -21,6 +21,7 @@ while [ "$#" -gt 0 ]; do
         *) fail "$1 is no option; --help lists them" ;;
     esac
 done
+case "$version" in *[!0-9A-Za-z.-]*) fail "$version is no version" ;; esac
 [ -n "$prefix" ] || { [ "$(id -u)" = 0 ] && prefix=/usr/local || prefix="$HOME/.local"; }
 case "$(uname -s)-$(uname -m)" in
     Linux-x86_64 | Linux-aarch64) machine="linux-$(uname -m)" ;;
