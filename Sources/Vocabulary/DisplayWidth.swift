@@ -41,10 +41,17 @@ extension String {
     /// The text with every line that takes more columns broken between words. What follows a break is set below the last column of the line
     /// that a gap of two spaces begins, so that labels stay alone.
     ///
-    /// Words, texts in single quotes and lines of markup stay whole, however long they are.
+    /// Words, texts in single quotes, lines of markup, and commands behind a label stay whole, however long they are: of a command that was broken, each
+    /// line would be run when it is pasted.
     package func wrapped(to columns: Int) -> String {
         utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
             .map { String(Substring($0)).wrappedLine(to: columns) }.joined(separator: "\n")
+    }
+
+    /// As `next  sealward doctor`.
+    private var isCommand: Bool {
+        let rest = utf8.drop { $0 == 0x20 }.drop { $0.isASCIIAlphanumeric }
+        return rest.starts(with: "  ".utf8) && rest.drop { $0 == 0x20 }.starts(with: "sealward ".utf8)
     }
 
     /// Gaps that begin farther right are not those of a label.
@@ -52,7 +59,7 @@ extension String {
 
     fileprivate func wrappedLine(to columns: Int) -> String {
         // No text has more columns than bytes.
-        guard utf8.count > columns, displayWidth > columns, utf8.first(where: { $0 != 0x20 }) != 0x3C else {
+        guard utf8.count > columns, displayWidth > columns, utf8.first(where: { $0 != 0x20 }) != 0x3C, !isCommand else {
             return self
         }
         var words = Words(self)

@@ -48,6 +48,7 @@ import Vocabulary
         arguments: [
             "https://example.com/a/very/long/path", "fix  https://example.com/a/very/long/path",
             "    <string>a value with spaces</string>", "'sealward ats check example.com'", "", "\n\n",
+            "  next     sealward attest verify - --challenge reboot",
         ]
     )
     func valuesStayWhole(_ text: String) { #expect(text.wrapped(to: 20) == text) }
