@@ -12,7 +12,7 @@ package enum FileRights {
     /// Everybody may not, and no group but the owner's primary one and root's. In a folder with the sticky bit only owners replace files.
     package static func writers(of path: String) -> String? {
         guard let status = regular(path) else { return nil }
-        if let others = others(status) { return "\(others) may write to it; give it the mode 0600" }
+        if let others = others(path, status) { return "\(others) may write to it; give it the mode 0600" }
         return replacers(of: path)
     }
 
@@ -22,7 +22,7 @@ package enum FileRights {
     package static func replacers(of path: String, groups: Bool = true) -> String? {
         for place in folders(onTheWayTo: path) {
             if let status = SystemFile.status(of: place, followingLinks: true), status.st_mode & S_ISVTX == 0,
-                let others = others(status, groups: groups)
+                let others = others(place, status, groups: groups)
             {
                 return "\(others) may replace it in the folder \(place); run chmod go-w on the folder"
             }
@@ -42,11 +42,13 @@ package enum FileRights {
         return nil
     }
 
-    private static func others(_ status: stat, groups: Bool = true) -> String? {
+    private static func others(_ path: String, _ status: stat, groups: Bool = true) -> String? {
         if status.st_mode & S_IWOTH != 0 { return "everybody" }
-        guard groups else { return nil }
+        guard groups, status.st_mode & S_IWGRP != 0 else { return nil }
+        // Then the group's rights in the mode are the most that the list gives to anybody.
+        if SystemFile.hasAccessList(path) { return "whoever its access control list names" }
         let own = SystemFile.primaryGroup(of: status.st_uid) ?? (status.st_uid == geteuid() ? getegid() : status.st_uid)
-        guard status.st_mode & S_IWGRP != 0, status.st_gid != 0, status.st_gid != own else { return nil }
+        guard status.st_gid != 0, status.st_gid != own else { return nil }
         return "the group \(status.st_gid)"
     }
 

@@ -61,6 +61,15 @@ package enum SystemFile {
         return unsafe fstat(descriptor, &status) == 0 ? status : nil
     }
 
+    /// Whether what is at a path, behind links too, has a POSIX access control list.
+    package static func hasAccessList(_ path: String) -> Bool {
+        guard let place = resolved(path), let all = try? FileManager.default.attributesOfItem(atPath: place) else {
+            return false
+        }
+        let extended = all[FileAttributeKey(rawValue: "NSFileExtendedAttributes")] as? [String: Data]
+        return extended?["system.posix_acl_access"] != nil
+    }
+
     /// Whether an open file is a regular one: no folder, pipe, socket or device.
     package static func isRegular(_ descriptor: CInt) -> Bool {
         status(of: descriptor).map { $0.st_mode & S_IFMT } == S_IFREG

@@ -148,6 +148,24 @@ import Testing
         try refused("the group 65534 may replace it in the folder")
     }
 
+    /// A list that lets the user 65534 write is shown by the mode as a right of the group, which is root's or the owner's own here.
+    @Test func anAccessControlListIsNoGroup() throws {
+        let folder = try ServeProcess.folder()
+        let config = try write(folder, store: "sqlite:\(folder.path)/s.sqlite")
+        var list: [UInt16] = [2, 0]
+        for (tag, right) in [(1, 6), (2, 6), (4, 6), (16, 6), (32, 0)] as [(UInt16, UInt16)] {
+            list += [tag, right] + (tag == 2 ? [65534, 0] : [.max, .max])
+        }
+        let lists = ["system.posix_acl_access": Data(list.flatMap { [UInt8($0 & 255), UInt8($0 >> 8)] })]
+        let key = FileAttributeKey(rawValue: "NSFileExtendedAttributes")
+        // Not every file system has them.
+        guard (try? FileManager.default.setAttributes([key: lists], ofItemAtPath: config)) != nil else { return }
+        let refused = try ServeProcess.run(["serve", "--config", config, "--check-config"])
+        #expect(refused.status == 2 && refused.error.contains("its access control list names may write to it"))
+        chmod(config, 0o600)
+        #expect(try ServeProcess.run(["serve", "--config", config, "--check-config"]).status == 0)
+    }
+
     /// A safe file below a folder that others may write, reached through a link in a safe one; a link that others may replace; and a link to that
     /// one.
     @Test func foldersAboveAndLinksCount() throws {
