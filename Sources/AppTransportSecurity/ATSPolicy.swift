@@ -72,6 +72,7 @@ public struct ATSPolicy: Sendable {
         let pinFailures = url.isSecure ? unusable : []
         let isPolicy = isCleartext || isOutOfReach
         let blocked = isPolicy || !pinFailures.isEmpty
+        let outOfReach: Remediation.Situation = url.isWebSocket ? .localWebSocket : .localHost
         if isCleartext {
             // Where an entry or NSAllowsLocalNetworking decides, that is the reason.
             let isNoException = match == nil && !isLocal && !isOutOfReach
@@ -84,20 +85,22 @@ public struct ATSPolicy: Sendable {
                             : "."),
                     citation: .apple("Preventing Insecure Network Connections", read: "2026-11-21"),
                     situation: (isOutOfReach
-                        ? Remediation.Situation.localHost
-                        : !unusable.isEmpty ? .unusablePins : url.isWebSocket ? .webSocket : nil)?.rawValue))
+                        ? outOfReach
+                        : !unusable.isEmpty
+                            ? url.isWebSocket ? .webSocketPins : .unusablePins
+                            : url.isWebSocket ? .webSocket : nil)?.rawValue))
         }
         if isOutOfReach {
             failures.append(
                 Cause(
                     .localBlocked,
                     url.literalAddress == nil
-                        ? "\(profile.name) blocks loads to local names that no exception names, over https too, unless "
+                        ? "\(profile.name) blocks loads to local names that no exception names, over \(url.secureScheme) too, unless "
                             + "NSAllowsArbitraryLoads is YES."
-                        : "\(profile.name) blocks loads to addresses, over https too, and exceptions cannot name them: only "
+                        : "\(profile.name) blocks loads to addresses, over \(url.secureScheme) too, and exceptions cannot name them: only "
                             + "NSAllowsArbitraryLoads allows \(url.host).",
                     citation: .apple(ATSKey.localNetworking, read: "2026-11-21"),
-                    situation: Remediation.Situation.localHost.rawValue))
+                    situation: outOfReach.rawValue))
         }
         return URLDecision(
             url: url, isLocal: local, applies: true, tlsRequired: ruling.tlsRequired, requirements: requirements,

@@ -102,6 +102,10 @@ package struct Remediation: Sendable {
         case privateHost = "private-host"
         /// A WebSocket without TLS.
         case webSocket = "web-socket"
+        /// One to a host that is local.
+        case localWebSocket = "local-web-socket"
+        /// One to a host without a usable pin.
+        case webSocketPins = "web-socket-pins"
     }
 
     private static let special: [Situation: Remediation] = [
@@ -153,13 +157,15 @@ package struct Remediation: Sendable {
         .issuerDates: .init(
             "send the CA's current intermediate; the leaf needs no renewal if the key of the intermediate is unchanged",
             setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
-        .localHost: .init("load https by a full host name: not an address, a name without a dot or one below .local"),
+        .localHost: .byFullName("https"),
+        .localWebSocket: .byFullName("wss"),
         .addressAsName: .init("let the server ignore a server_name that is an address, or load by a host name"),
         .serverFault: .init("look in the server's log at that time: the app can do nothing about it"),
         .unknownName: .init(
             "configure the site and its certificate for this host on the server, or load the name that it has"),
         .namelessHello: .init("load by a host name, or give the server a certificate for hellos without one"),
-        .unusablePins: .init("serve https, and give the host a usable pin in NSPinnedDomains, where it has none"),
+        .unusablePins: .withUsablePin("https"),
+        .webSocketPins: .withUsablePin("wss"),
         .emptyPins: .init(
             "write a usable pin into the host's list in NSPinnedDomains, as 'sealward ats pins HOST' does, or remove the list"
         ),
@@ -174,4 +180,12 @@ package struct Remediation: Sendable {
             setting: .certificate, exception: .insecureHTTPLoadsWithDelegate),
         .webSocket: .init("serve wss", exception: .insecureHTTPLoads),
     ]
+
+    private static func byFullName(_ scheme: String) -> Remediation {
+        .init("load \(scheme) by a full host name: not an address, a name without a dot or one below .local")
+    }
+
+    private static func withUsablePin(_ scheme: String) -> Remediation {
+        .init("serve \(scheme), and give the host a usable pin in NSPinnedDomains, where it has none")
+    }
 }

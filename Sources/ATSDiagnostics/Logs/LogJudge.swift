@@ -38,7 +38,7 @@ enum LogJudge {
             let isNear = IPAddress(host) != nil || LocalHosts.isLocalName(host)
             return LogFailure(
                 evidence, .ats, [.httpRedirectBlocked, .cleartextBlocked] + (isNear ? [.localBlocked] : []),
-                "The number is that of a cleartext load, and the URL is https: the server redirects to http"
+                "The number is that of a cleartext load, and the URL is \(place.secureScheme): the server redirects to http"
                     + (isNear
                         ? ", or the system is iOS 9 or OS X 10.11, which block addresses and local names over https too."
                         : "."),
