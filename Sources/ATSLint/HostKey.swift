@@ -100,6 +100,9 @@ struct HostKey: Sendable, Equatable {
         }
     }
 
+    /// Why a name that looks like none of the local network is local; empty for all others.
+    var localReason: String { isTopLevel ? " ATS counts every name without a dot as local." : "" }
+
     /// Whether the hosts below the key are those of a whole top-level domain: `com`, but not `local` and not `lan`.
     var isTopLevel: Bool {
         kind == .name && labelCount == 1 && !LocalHosts.privateDomains.contains(text.lowercased())

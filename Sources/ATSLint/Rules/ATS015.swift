@@ -37,7 +37,9 @@ extension RuleCatalog {
                     member, entry.path(member.key),
                     "Plain HTTP to \(effects.name)\(below) is allowed\(facts.systems.words(effects.permitsPlain) ?? ""). App Review asks why.",
                     fix: isFree
-                        ? "Remove the entry, unless the app loads hosts below \(entry.key): \(entry.key) itself is local and needs none."
+                        ? entry.host.isTopLevel
+                            ? "Name the hosts below \(entry.key) that the app loads from; \(entry.key) itself needs no entry.\(entry.host.localReason)"
+                            : "Remove the entry, unless the app loads hosts below \(entry.key): \(entry.key) itself is local and needs none."
                         : "Serve \(entry.key) over HTTPS and remove the key; 'sealward ats check \(entry.host.checkTarget)' says whether the server is ready.",
                     trigger: member.key)
             }

@@ -28,7 +28,7 @@ extension RuleCatalog {
                 if effects.localState == .unneeded {
                     hits.report(
                         entry.member, entry.path,
-                        "\(effects.name) is local and needs no exception\(facts.systems.words(effects.isLocal) ?? ""): plain HTTP to it is allowed without the entry.",
+                        "\(effects.name) is local and needs no exception\(facts.systems.words(effects.isLocal) ?? ""): plain HTTP to it is allowed without the entry.\(entry.host.localReason)",
                         fix: "Remove the entry.", severity: .warning, advice: advice, isWhole: true)
                     continue
                 }
@@ -43,7 +43,7 @@ extension RuleCatalog {
                 let hint = wish.map { " (its \($0) is not read)" } ?? ""
                 hits.report(
                     entry.member, entry.path,
-                    "\(effects.name) is local\(reports). This entry blocks plain HTTP to it\(facts.systems.words(effects.blocksLocal) ?? "")\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true; without the entry it is allowed.",
+                    "\(effects.name) is local\(reports). This entry blocks plain HTTP to it\(facts.systems.words(effects.blocksLocal) ?? "")\(hint), because NSExceptionAllowsInsecureHTTPLoads is not true; without the entry it is allowed.\(entry.host.localReason)",
                     fix: !isFree
                         ? "Set NSExceptionAllowsInsecureHTTPLoads = true: older systems need the entry."
                         : wish == nil ? "Remove the entry, unless you mean to block the host." : "Remove the entry.",
