@@ -128,7 +128,7 @@ struct HostKeyFault: Sendable, Equatable {
                 } else if fault.coversSubdomains {
                     fix = "Write '\(right)' with NSIncludesSubdomains = true."
                 } else {
-                    fix = "Write '\(right)'."
+                    fix = "Write '\(right)'\(rule == "ATS008" ? ", unless the app's URLs have the dot" : "")."
                     edits = [.rename(entry.member, to: right)]
                     advice = [Advice(edits, .goes)]
                 }

@@ -53,8 +53,10 @@ extension Remedy {
             remedies.contains(where: \.requiresJustification)
             ? "App Review asks for a justification" : "no App Review justification required"
         let asked =
-            first.effect == .allowsUncertified
-            ? " The server asks for a client certificate too, and may refuse to go on without one." : ""
+            (remedies.contains { $0.keyPath.contains("..") }
+                ? " The key needs the final dot, and covers only URLs whose host ends with it." : "")
+            + (first.effect == .allowsUncertified
+                ? " The server asks for a client certificate too, and may refuse to go on without one." : "")
         if remedies.contains(where: \.needsDelegate) {
             return "\(AppTrust.sentence(keys: keys, after: causes, isTried: false)) (\(review))\(asked)"
         }

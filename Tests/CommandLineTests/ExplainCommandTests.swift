@@ -102,9 +102,34 @@ import Testing
         }
     }
 
-    @Test("A WebSocket is served over wss") func webSockets() throws {
-        let run = try ProgramRun(["ats", "explain", "ws://a.example/"])
-        #expect(run.status == 1 && run.output.contains("serve wss; or"), "\(run.output)")
+    @Test("The key for a host with a final dot is one that works, and lint asks only whether the URLs have the dot")
+    func finalDot() throws {
+        let url = "http://a.example./"
+        let run = try ProgramRun(["ats", "explain", url])
+        #expect(run.output.contains("NSExceptionDomains.a.example..NSExceptionAllowsInsecureHTTPLoads"))
+        #expect(run.output.contains("The key needs the final dot"), "\(run.output)")
+        let entry = #"{"NSExceptionDomains":{"a.example.":{"NSExceptionAllowsInsecureHTTPLoads":true}}}"#
+        try Self.dictionary(entry) { path in
+            for (url, status) in [(url, 0), ("http://a.example/", 1)] as [(String, Int32)] {
+                let run = try ProgramRun(["ats", "explain", url, "--ats-json", path])
+                #expect(run.status == status, "\(run.output)")
+            }
+        }
+    }
+
+    @Test("A WebSocket is served over wss, whatever blocks it") func webSockets() throws {
+        let pins = #"{"NSPinnedDomains":{"a.example":{"NSPinnedLeafIdentities":[]}}}"#
+        for (url, os, json, words) in [
+            ("ws://a.example/", "macos26", "{}", "serve wss; or"),
+            ("ws://a.example/", "macos26", pins, "serve wss, and"),
+            ("ws://nas.local/", "ios9", "{}", "load wss by"), ("wss://10.0.0.1/", "ios9", "{}", "load wss by"),
+        ] {
+            try Self.dictionary(json) { path in
+                let run = try ProgramRun(["ats", "explain", url, "--os", os, "--ats-json", path])
+                #expect(run.status == 1 && run.output.contains(words), "\(run.output)")
+                #expect(!run.output.contains("https"), "\(run.output)")
+            }
+        }
     }
 
     @Test("Where sources contradict each other about a key, the verdict is undetermined and names them")
