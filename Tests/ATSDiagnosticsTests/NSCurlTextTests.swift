@@ -7,6 +7,7 @@ import PropertyLists
 import TLSModel
 import TestSupport
 import Testing
+import Vocabulary
 
 @testable import ATSDiagnostics
 
@@ -67,11 +68,42 @@ import Testing
         #expect(text.split(separator: "\n").contains { $0.hasPrefix(wanted) })
     }
 
-    @Test func undeterminedIsFailHere() async throws {
-        let report = try await TargetDiagnosis.of(ModelServer(failure: .timeout))
-        #expect(report.results.allSatisfy { $0.result == .undetermined })
-        let text = NSCurlText.render(report, url: "https://api.example.com", verbose: false)
-        #expect(text.components(separatedBy: "Result : FAIL\n").count == 17)
+    @Test("What is undetermined is FAIL with the reason, which a log of it has too", arguments: [true, false])
+    func undeterminedIsFailHere(_ verbose: Bool) async throws {
+        for (failure, code) in [(ConnectionFailure.timeout, Code.netTimeout), (.reset, .netReset)] {
+            let report = try await TargetDiagnosis.of(ModelServer(failure: failure))
+            #expect(report.results.allSatisfy { $0.result == .undetermined })
+            let text = NSCurlText.render(report, url: "https://api.example.com", verbose: verbose)
+            #expect(text.components(separatedBy: "Result : FAIL\n").count == 17)
+            let cause = try #require(report.decisive?.because.first)
+            #expect(text.components(separatedBy: "Undetermined : \(cause.message) [\(code)]\n").count == 17, "\(text)")
+            var log = DeviceLog()
+            log.read(Array(text.utf8))
+            let failures = log.report().failures
+            #expect(failures.flatMap { $0.because.map(\.description) } == [cause.description], "\(failures)")
+        }
+    }
+
+    @Test("A row that is disputed is no failure of the server in a log")
+    func disputedRow() {
+        let text = """
+            Starting ATS Diagnostics
+            Configuring ATS Info.plist keys and displaying the result of HTTPS loads to https://a.example/.
+            ---
+            ATS Default Connection
+            Undetermined : CN=Root has an RSA key of 1024 bits. Whether it counts is disputed. [ats.trust.weak-key]
+            Result : FAIL
+            ---
+            ---
+            Disabling Perfect Forward Secrecy
+            Result : PASS
+            ---
+            """
+        var log = DeviceLog()
+        log.read(Array(text.utf8))
+        let report = log.report()
+        #expect(report.failures.map { $0.because.map(\.code) } == [[.trustWeakKey]] && !report.hasFindings)
+        #expect(report.text.contains("whether the load fails is not known"), "\(report.text)")
     }
 
     @Test(arguments: [

@@ -447,6 +447,13 @@ import Testing
         }
     }
 
+    @Test("Where no row of nscurl passes, the certificate may be why: no row has code of an app that accepts it")
+    func noRowPasses() throws {
+        let run = try ProgramRun(["ats", "log", "-"], input: Self.transcript([]))
+        #expect(run.output.contains("ats.trust.unknown-root") && !run.output.contains("not ATS"), "\(run.output)")
+        #expect(!run.output.contains("no key of NSAppTransportSecurity changes this"), "\(run.output)")
+    }
+
     @Test("The numbers of plain trust say that the dictionary permits code already, as check does")
     func codeWherePlainTrustRefuses() throws {
         for (number, stream, sentence) in [

@@ -53,8 +53,11 @@ package struct LogFailure: Sendable {
     let streamError: Int?
     /// Whether a rule of a library's own is taken from the dictionary of ATS, as that of Flutter 2.0 (flutter/flutter 77702).
     private let readsDictionary: Bool
-    /// Whether a handshake was cut: a server that has nothing in common with what ATS offers may do that without an alert.
-    var isCutHandshake = false
+    /// Whether an exception may help all the same: a handshake was cut, as a server may do that has nothing in common with what ATS offers, or all that
+    /// is known is that nothing loads.
+    var exceptionMayHelp = false
+    /// Whether sources contradict each other about the failure.
+    var isDisputed = false
     /// Whether a socket failed, of which ATS asks nothing.
     private let isSocket: Bool
     /// Lower says more.
@@ -187,7 +190,7 @@ extension LogFailure {
                     because.dropFirst().map(\.code.rawValue).joined(separator: ", ") + "; the log does not say which")
             }
         }
-        if ![.ats, .trust, .tls].contains(kind) || isSocket, saysWhy, !isCutHandshake, !readsDictionary {
+        if ![.ats, .trust, .tls].contains(kind) || isSocket, saysWhy, !exceptionMayHelp, !readsDictionary {
             add("not", "App Transport Security: no key of NSAppTransportSecurity changes this.")
         }
         for fix in fix { add("fix", fix.terminalSafe) }
@@ -198,11 +201,12 @@ extension LogFailure {
 
 extension LogFailure {
     /// Whether the log says why, or only that a load failed.
-    var saysWhy: Bool { because.first?.code != .causeNotSaid }
+    var saysWhy: Bool { because.first?.code != .causeNotSaid && !isDisputed }
 
     /// What happened, behind the host.
     private var title: String {
         switch because.first?.code {
+        case _ where isDisputed: "whether the load fails is not known"
         case .some(.causeNotSaid):
             kind == .appAttest
                 ? "App Attest failed with a number that nobody documents" : "the load failed, and nothing here says why"

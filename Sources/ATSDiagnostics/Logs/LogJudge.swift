@@ -415,7 +415,7 @@ enum LogJudge {
             evidence, .network, isLate ? codes.filter { $0 != .tlsLargeHello } : codes,
             "The connection to \(host) was \(verb)\(isPlain ? "" : isLate ? " after the TLS handshake" : " during the TLS handshake").\(way)",
             fix: fix)
-        failure.isCutHandshake = isHandshake
+        failure.exceptionMayHelp = isHandshake
         return failure
     }
 

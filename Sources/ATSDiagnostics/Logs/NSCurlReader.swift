@@ -22,6 +22,8 @@ struct NSCurlReader: Sendable {
     /// Numbers that other programs logged before the row's result; they count if the row itself has none.
     private var logged: (code: Int?, stream: Int?) = (nil, nil)
     private var isHardened = false
+    /// Why `ats check` could not determine what it prints as FAIL.
+    private var undetermined: Cause?
 
     /// Takes a line.
     ///
@@ -55,9 +57,11 @@ struct NSCurlReader: Sendable {
             if isInside { endRow() }
             isInside.toggle()
             (name, passed, code, streamCode, isHardened) = (nil, nil, nil, nil, false)
-            logged = (nil, nil)
+            (logged, undetermined) = ((nil, nil), nil)
         } else if !isInside, let known = NSCurlReader.names.first(where: { line.elementsEqual($0.utf8) }) {
-            (name, logged) = (known, (nil, nil))
+            (name, logged, undetermined) = (known, (nil, nil), nil)
+        } else if name != nil, passed == nil, line.starts(with: NSCurlText.undetermined.utf8) {
+            undetermined = NSCurlReader.undetermined(line.dropFirst(NSCurlText.undetermined.utf8.count))
         } else if !isInside, name != nil {
             if line.starts(with: "Result :".utf8) {
                 passed = NSCurlReader.result(line)
@@ -98,7 +102,17 @@ struct NSCurlReader: Sendable {
         rows.append(
             NSCurlTranscript.Row(
                 name: name, passed: passed, code: code ?? logged.code, streamCode: streamCode ?? logged.stream,
-                isHardened: isHardened))
+                isHardened: isHardened, undetermined: undetermined))
+    }
+
+    /// The cause behind the words; nil without a code that is known.
+    private static func undetermined(_ words: ArraySlice<UInt8>) -> Cause? {
+        guard words.count < 4096, words.last == UInt8(ascii: "]"),
+            let start = words.lastIndex(of: UInt8(ascii: "["))
+        else { return nil }
+        let code = Code(rawValue: String(decoding: words[(start + 1)...].dropLast(), as: UTF8.self))
+        guard CauseTable.current[code] != nil else { return nil }
+        return Cause(code, String(decoding: words[..<start], as: UTF8.self).trimmed())
     }
 
     private static func result(_ line: ArraySlice<UInt8>) -> Bool? {
@@ -149,6 +163,19 @@ extension NSCurlReader {
         func first(_ suffix: String) -> String? {
             versions.first { version in passed.contains { $0.hasSameBytes(as: version + suffix) } }
         }
+        if let cause = failed?.undetermined, let stage = CauseTable.current[cause.code]?.stage {
+            let kind: LogFailure.Kind =
+                switch stage {
+                case .network, .http, .proxy: .network
+                case .handshake: .tls
+                case .trust: .trust
+                case .policy: .ats
+                }
+            var failure = LogFailure(evidence, kind, [cause.code], cause.message)
+            // What is not about the way to the server is not known because sources contradict each other.
+            failure.isDisputed = kind != .network
+            return failure
+        }
         // What a row tried is an exception that helps, on the system that it was tried on.
         func fixes(_ code: Code, _ key: String) -> [String] {
             [LogExplanations.action(of: code, at: place?.host)].compactMap(\.self)
@@ -183,10 +210,16 @@ extension NSCurlReader {
             }
         }
         if let failure = LogJudge.failure(evidence) { return failure }
-        return LogFailure(
-            evidence, .network, [.netTimeout, .netRefused, .netDNS],
-            "Nothing passes for \(host), with ATS switched off neither: it is not ATS. Without --verbose nscurl does not say why.",
+        var failure = LogFailure(
+            evidence, .network,
+            [
+                .netTimeout, .netRefused, .netDNS, .trustUnknownRoot, .trustExpired, .trustWrongHost,
+                .tlsVersionTooLow,
+            ],
+            "Nothing passes for \(host), with ATS switched off neither: it cannot be reached, its certificate is refused, or its TLS is too old for the system. Without --verbose nscurl does not say which.",
             fix: ["record it again with nscurl --ats-diagnostics --verbose URL"])
+        failure.exceptionMayHelp = true
+        return failure
     }
 
     private func spoken(_ version: String) -> String { version.replacing("TLSv", with: "TLS ") }

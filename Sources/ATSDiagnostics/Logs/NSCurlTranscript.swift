@@ -19,6 +19,8 @@ package struct NSCurlTranscript: Sendable {
         package let streamCode: Int?
         /// Whether its name or its dictionary asks for a NIAP package: nscurl has such rows from 26.4 on, in words that no source has.
         package let isHardened: Bool
+        /// Why FAIL is none that the server is known to deserve, where `ats check` wrote the transcript.
+        let undetermined: Cause?
     }
 
     package let url: String

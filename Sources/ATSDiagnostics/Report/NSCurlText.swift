@@ -3,10 +3,11 @@
 
 import AppTransportSecurity
 import PropertyLists
+import Vocabulary
 
 /// The text of `nscurl --ats-diagnostics`, as the stored outputs of the real tool have it.
 ///
-/// What could not be determined is FAIL here: nscurl has no third word.
+/// What could not be determined is FAIL here, as nscurl has no third word, below a line that says so.
 package enum NSCurlText {
     /// What `nscurl --ats-diagnostics` prints for one target.
     package static func render(_ report: TargetReport, url: String, verbose: Bool) -> String {
@@ -40,6 +41,9 @@ package enum NSCurlText {
         if verbose {
             text += "ATS Dictionary:\n\(result.configuration.dictionary.propertyListValue.oldStyleDescription)\n"
         }
+        if result.result == .undetermined, let cause = result.because.first {
+            text += "\(undetermined)\(cause.message.terminalSafe) [\(cause.code)]\n"
+        }
         text += "Result : \(result.result == .pass ? "PASS" : "FAIL")\n"
         if verbose, let error = result.error { text += "Error : \(describe(error, url: url))\n" }
         return text + "---\n\n"
@@ -58,6 +62,9 @@ package enum NSCurlText {
         return
             "Error Domain=\(error.domain) Code=\(error.code) \"\(error.message)\" UserInfo={\(info.joined(separator: ", "))}"
     }
+
+    /// What a row begins with that nscurl does not have: why FAIL is not known to be the server's.
+    static let undetermined = "Undetermined : "
 
     private static let rule = String(repeating: "=", count: 80) + "\n"
 }
