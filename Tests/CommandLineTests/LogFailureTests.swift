@@ -197,6 +197,27 @@ import Testing
         #expect(try await summary(failures(text)).joined(separator: ", ") == expected)
     }
 
+    @Test(
+        "React Native names the address of its server below or above what keeps it from there",
+        arguments: [true, false])
+    func addressOfMetro(_ isAbove: Bool) async throws {
+        let error =
+            "The resource could not be loaded because the App Transport Security policy requires the use of a secure connection."
+        let box = """
+            Could not connect to development server.
+
+            Ensure the following:
+            - Node server is running and available on the same network - run 'npm start' from react-native root
+            - Node server URL is correctly set in AppDelegate
+            - WiFi is enabled and connected to the same network as the Node Server
+
+            URL: http://metro.corp.example:8081/index.bundle?platform=ios&dev=true&minify=false
+
+            """
+        let found = try await failures(isAbove ? box + "\n" + error : error + "\n" + box)
+        #expect(summary(found) == ["metro.corp.example ats ats.cleartext.blocked"], "\(found)")
+    }
+
     @Test("The place of a script of React Native is not where it loads from")
     func scriptsAreNoHosts() throws {
         let run = try ProgramRun(

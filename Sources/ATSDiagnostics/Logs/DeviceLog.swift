@@ -189,7 +189,7 @@ package struct DeviceLog: Sendable {
             noteCommand(text)
             let scan = Scan(bytes: text)
             if let place = found.place ?? scan.placeOfError {
-                joiner.add(place, line: lines)
+                joiner.add(place, line: lines, isBundle: scan.namesBundle)
             } else if let place = scan.placeOfConnection, let connection = scan.connection {
                 joiner.add(place, of: connection, process: scan.process.process, line: lines)
             }

@@ -15,6 +15,8 @@ struct LogJoiner: Sendable {
 
     /// How far a host on a line of its own may stand above an error, and below it.
     static let (above, below) = (2, 4)
+    /// How far the address of a bundle may stand below the error: React Native prints advice between.
+    static let belowAdvice = 12
 
     private var open: [LogEvidence] = []
     /// The host that stood on a line of its own last, and on which.
@@ -48,7 +50,12 @@ struct LogJoiner: Sendable {
     }
 
     /// Takes a host that stands on a line of its own: it is that of an error close above, or else of one below.
-    mutating func add(_ place: LogPlace, line: Int) {
+    mutating func add(_ place: LogPlace, line: Int, isBundle: Bool) {
+        if isBundle {
+            let last = open.lastIndex { $0.lacksHost && line - $0.lastLine <= LogJoiner.belowAdvice }
+            if let last { open[last].place = place } else { named = (place, line) }
+            return
+        }
         guard let last = open.indices.last, line - open[last].lastLine <= LogJoiner.below else {
             named = (place, line)
             return

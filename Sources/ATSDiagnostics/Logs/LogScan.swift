@@ -267,7 +267,8 @@ extension Scan {
                 // An address at the end of a sentence, or before a colon.
                 let end = url.prefix(2000).lastIndex { !".:".utf8.contains($0) } ?? url.startIndex
                 let whole = Array("\(words)".utf8) + url[...end]
-                if let place = Scan.place(ofLoad: whole[...]) { return place }
+                // A bundle of React Native is where the script is, not what it loads.
+                if !Scan(bytes: url).namesBundle, let place = Scan.place(ofLoad: whole[...]) { return place }
             }
         }
         for words in Scan.hostWords {
@@ -315,11 +316,12 @@ extension Scan {
         "PATCH ", "DELETE ", "quest to ", "\u{2551}  ",
     ]
 
-    /// The host of an address, unless that is a manual's, or of a bundle of React Native: there is the script, not what it loads.
+    /// Whether the address of a bundle of React Native stands in the line.
+    var namesBundle: Bool { contains(".bundle?") }
+
+    /// The host of an address, unless that is a manual's.
     private static func place(ofLoad url: ArraySlice<UInt8>) -> LogPlace? {
-        guard let place = LogPlace(url: url), !manuals.contains(where: { place.host.hasSuffix($0) }),
-            !Scan(bytes: url).contains(".bundle?")
-        else { return nil }
+        guard let place = LogPlace(url: url), !manuals.contains(where: { place.host.hasSuffix($0) }) else { return nil }
         return place
     }
 
