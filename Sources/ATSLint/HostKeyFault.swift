@@ -119,16 +119,18 @@ struct HostKeyFault: Sendable, Equatable {
             var edits: [TextEdit] = []
             var advice: [Advice] = []
             if let right = fault.right {
+                // The evaluator reads such a key for URLs that have the dot, and explain advises it for them.
+                let unless = rule == "ATS008" ? ", unless the app's URLs have the dot" : ""
                 if facts.needsNone(right, entry) {
-                    fix = "Remove the entry: '\(right)' is local and needs none."
+                    fix = "Remove the entry\(unless): '\(right)' is local and needs none."
                     advice = [Advice([.remove(entry.member)], fault.isDead ? .sameLoads : .goes)]
                 } else if facts.hasEntry(right, beside: entry) {
-                    fix = "Remove it: another entry is for '\(right)', and one key can be there only once."
+                    fix = "Remove it\(unless): another entry is for '\(right)', and one key can be there only once."
                     advice = [Advice([.remove(entry.member)], fault.isDead ? .sameLoads : .goes)]
                 } else if fault.coversSubdomains {
                     fix = "Write '\(right)' with NSIncludesSubdomains = true."
                 } else {
-                    fix = "Write '\(right)'\(rule == "ATS008" ? ", unless the app's URLs have the dot" : "")."
+                    fix = "Write '\(right)'\(unless)."
                     edits = [.rename(entry.member, to: right)]
                     advice = [Advice(edits, .goes)]
                 }

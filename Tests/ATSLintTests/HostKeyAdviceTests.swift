@@ -7,9 +7,11 @@ import Vocabulary
 
 /// What lint advises about keys that the evaluator reads, and that are rarely meant.
 @Suite struct HostKeyAdviceTests {
-    private static func findings(_ key: String, _ entry: String = "") throws -> [(rule: String, words: String)] {
+    private static func findings(
+        _ key: String, _ entry: String = "", beside others: String = ""
+    ) throws -> [(rule: String, words: String)] {
         try LintFixtures.lint(
-            ats: "<key>NSExceptionDomains</key><dict><key>\(key)</key><dict>\(entry)"
+            ats: "<key>NSExceptionDomains</key><dict>\(others)<key>\(key)</key><dict>\(entry)"
                 + "<key>NSExceptionAllowsInsecureHTTPLoads</key><true/></dict></dict>",
             root: "<key>MinimumOSVersion</key><string>15.0</string>"
         ).findings.map(\.finding).map { ($0.rule, "\($0.message) -> \($0.fix ?? "")") }
@@ -20,6 +22,11 @@ import Vocabulary
         let words = try #require(try Self.findings("example.com.").first { $0.rule == "ATS008" }).words
         #expect(words.contains("covers only URLs whose host ends with a dot too"), "\(words)")
         #expect(words.hasSuffix("-> Write 'example.com', unless the app's URLs have the dot."), "\(words)")
+        // A name with a dot at its end is not local, and no other entry is for it.
+        for (key, others) in [("nas.", ""), ("a.example.", "<key>a.example</key><dict/>")] {
+            let words = try #require(try Self.findings(key, beside: others).first { $0.rule == "ATS008" }).words
+            #expect(words.contains("-> Remove") && words.contains(", unless the app's URLs have the dot:"), "\(words)")
+        }
     }
 
     @Test("A top-level domain is local only because it has no dot")
