@@ -132,7 +132,8 @@ package struct ErrorNumber: Sendable {
         ErrorNumber(
             url: -1022, "AppTransportSecurityRequiresSecureConnection",
             "The resource could not be loaded because the App Transport Security policy requires the use of a secure connection.",
-            "ATS blocked a cleartext URL, before anything was sent", [.cleartextBlocked]),
+            "ATS blocked a cleartext URL, before anything was sent; of an https URL the server redirects to http, or iOS 9 or OS X 10.11 blocks an address or a local name",
+            [.cleartextBlocked]),
         ErrorNumber(
             url: -1100, "FileDoesNotExist", "file does not exist",
             "no such file; of media the player makes it of an answer 404; not ATS"),
@@ -146,8 +147,8 @@ package struct ErrorNumber: Sendable {
         ErrorNumber(
             url: -1200, "SecureConnectionFailed",
             "An SSL error has occurred and a secure connection to the server cannot be made.",
-            "TLS failed, or ATS refused what was negotiated or the certificate; the stream code beside it (_kCFStreamErrorCodeKey, -98xx) says more"
-        ),
+            "TLS failed, or ATS refused what was negotiated or the certificate; the stream code beside it (_kCFStreamErrorCodeKey, -98xx) says more",
+            [.netClosed, .netReset, .tlsLargeHello, .netNotTLS]),
         ErrorNumber(
             url: -1201, "ServerCertificateHasBadDate", "The certificate for this server has expired.",
             "plain trust evaluation refuses the certificate for its dates"),

@@ -12,7 +12,8 @@ import Testing
     static let subjects: [([String], String)] = [
         (["-1022"], "NSURLErrorAppTransportSecurityRequiresSecureConnection"), (["9824"], "errSSLPeerHandshakeFail"),
         (["--", "-9802"], "errSSLFatalAlert"), (["-9808", "--format", "text"], "errSSLBadCert"),
-        (["NSURLErrorDomain -1200"], "NSURLErrorSecureConnectionFailed"),
+        (["NSURLErrorDomain -1200"], "NSURLErrorSecureConnectionFailed"), (["-1200"], "ats.tls.large-hello"),
+        (["-1200"], "ats.net.not-tls"), (["-1022"], "redirects"),
         (["NSURLErrorDomain", "-1205"], "ClientCertificateRejected"),
         (["NSAllowsLocalNetworking"], "100.64.0.0/10"), (["com.apple.devicecheck.error 3"], "DCError.invalidKey"),
         (["serverUnavailable"], "DCError.serverUnavailable"), (["NSURLErrorSecureConnectionFailed"], "-1200"),
