@@ -91,7 +91,7 @@ package struct ErrorNumber: Sendable {
         ErrorNumber(url: -1000, "BadURL", "bad URL"),
         ErrorNumber(
             url: -1001, "TimedOut", "The request timed out.", "nothing answered in time; this says nothing about ATS",
-            [.netTimeout, .tlsLargeHello]),
+            [.netTimeout, .tlsLargeHello, .httpNoAnswer, .httpIncompleteAnswer]),
         ErrorNumber(url: -1002, "UnsupportedURL", "unsupported URL"),
         ErrorNumber(
             url: -1003, "CannotFindHost", "A server with the specified hostname could not be found.",
@@ -102,7 +102,8 @@ package struct ErrorNumber: Sendable {
             "nothing listens there, or a firewall refuses; this comes before TLS, so it is not ATS", [.netRefused]),
         ErrorNumber(
             url: -1005, "NetworkConnectionLost", "The network connection was lost.",
-            "the connection ended after the handshake; this is not ATS", [.netReset, .netClosed]),
+            "the connection ended after the handshake; this is not ATS",
+            [.netReset, .netClosed, .httpNoAnswer, .httpIncompleteAnswer]),
         ErrorNumber(url: -1006, "DNSLookupFailed", "DNS lookup error", "the name was not resolved", [.netDNS]),
         ErrorNumber(url: -1007, "HTTPTooManyRedirects", "too many HTTP redirects", "", [.httpRedirectLoop]),
         ErrorNumber(url: -1008, "ResourceUnavailable", "resource unavailable"),

@@ -99,6 +99,8 @@ struct LogLine {
         "(kCFStreamErrorDomainSSL, ", "SSLHandshake failed (", " [3:", "(3:", " 3:", "evaluation failed(",
         "TLS failed with error: ", "NSOSStatusErrorDomain Code=", "OSStatus error ", "Optional(", "OSStatus ",
         "TLS error ", "(securetransport:",
+        // What this program prints itself.
+        "stream code ",
         // Of a stream, with the number of the domain.
         "]: 3 ",
         // How Network prints its errors and states.

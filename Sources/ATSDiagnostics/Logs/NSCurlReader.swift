@@ -212,10 +212,8 @@ extension NSCurlReader {
         if let failure = LogJudge.failure(evidence) { return failure }
         var failure = LogFailure(
             evidence, .network,
-            [
-                .netTimeout, .netRefused, .netDNS, .trustUnknownRoot, .trustExpired, .trustWrongHost,
-                .tlsVersionTooLow,
-            ],
+            [.netTimeout, .netRefused, .netDNS, .tlsClientCertificateRequired]
+                + (ErrorNumber.url(-1200)?.codes ?? []),
             "Nothing passes for \(host), with ATS switched off neither: it cannot be reached, its certificate is refused, or its TLS is too old for the system. Without --verbose nscurl does not say which.",
             fix: ["record it again with nscurl --ats-diagnostics --verbose URL"])
         failure.exceptionMayHelp = true
