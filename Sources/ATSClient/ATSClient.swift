@@ -137,7 +137,9 @@ public final class ATSClient: Sendable {
                 }
             } catch is CancellationError {
                 throw CancellationError()
-            } catch let error as ATSLoadError {
+            } catch var error as ATSLoadError {
+                // A connection is that of all loads of its host: its own error names the host alone.
+                error.url = url.text
                 throw load.failed(error)
             } catch {
                 throw load.failed(LoadFaults.translate(error, url: url, decision: decision))

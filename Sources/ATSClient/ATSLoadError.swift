@@ -26,7 +26,7 @@ public struct ATSLoadError: Error, Sendable, CustomStringConvertible {
     /// Which Info.plist keys would change the outcome, all of them together; empty if none would.
     public internal(set) var remedies: [Remedy] = []
     /// The URL that was being loaded when it ended: the target of the last redirect.
-    public let url: String
+    public internal(set) var url: String
     /// The redirects that led there.
     public internal(set) var hops: [Hop] = []
 

@@ -36,6 +36,18 @@ struct FetchCommandTests {
         #expect(run.status == status, "\(run.output)\(run.errors)")
     }
 
+    @Test("A load that is refused in the handshake names the URL as it was given", arguments: ["https", "wss"])
+    func refusedURL(_ scheme: String) throws {
+        let servers = try #require(LoopbackServers.shared)
+        let server = try servers.server("expired")
+        let url = "\(scheme)://\(server.host):\(server.port)/a/b?c=d"
+        let options = ["--ca-file", servers.authority, "--resolve", server.resolve, "--connect-timeout", "3"]
+        let run = try ProgramRun(["ats", "fetch", url, "--format", "json"] + options)
+        #expect(run.status == 1 && run.string("url") == url, "\(run.output)")
+        let text = try ProgramRun(["ats", "fetch", url] + options)
+        #expect(text.errors.contains("refused: \(url)\n"), "\(text.errors)")
+    }
+
     @Test("As in curl: several addresses, every host, and of two entries for one place the last")
     func resolve() throws {
         let servers = try #require(LoopbackServers.shared)
