@@ -110,8 +110,9 @@ struct NSCurlReader: Sendable {
         guard words.count < 4096, words.last == UInt8(ascii: "]"),
             let start = words.lastIndex(of: UInt8(ascii: "["))
         else { return nil }
-        let code = Code(rawValue: String(decoding: words[(start + 1)...].dropLast(), as: UTF8.self))
-        guard CauseTable.current[code] != nil else { return nil }
+        let name = words[(start + 1)...].dropLast()
+        let codes = CauseTable.current.rows.lazy.map(\.explanation.code)
+        guard let code = codes.first(where: { $0.rawValue.utf8.elementsEqual(name) }) else { return nil }
         return Cause(code, String(decoding: words[..<start], as: UTF8.self).trimmed())
     }
 
