@@ -35,5 +35,5 @@ extension Problem {
 
     static var bodyTooLarge: Problem { Problem(.bodyTooLarge, as: bodyTooLargeEntry) }
 
-    static var overload: Problem { Problem(.limitLoad, as: overloadEntry) }
+    package static var overload: Problem { Problem(.limitLoad, as: overloadEntry) }
 }

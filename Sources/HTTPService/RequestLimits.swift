@@ -133,17 +133,15 @@ package final class RequestsInFlight: Sendable {
     /// How many there are of each operation.
     package var all: [String: Int] { counts.withLock { $0 } }
 
-    /// Runs the body if there is room for another request of the operation.
-    ///
-    /// - Throws: ``Problem`` `limit.load` if there is none; what the body throws.
-    package func count<Result>(_ operation: String, _ body: () async throws -> Result) async throws -> Result {
-        let hasRoom = counts.withLock { counts in
+    /// Takes a place; false if there is none.
+    package func take(_ operation: String) -> Bool {
+        counts.withLock { counts in
             let count = counts[operation, default: 0]
             if count < limit { counts[operation] = count + 1 }
             return count < limit
         }
-        guard hasRoom else { throw Problem.overload }
-        defer { counts.withLock { $0[operation, default: 1] -= 1 } }
-        return try await body()
     }
+
+    /// Gives a place back.
+    package func leave(_ operation: String) { counts.withLock { $0[operation, default: 1] -= 1 } }
 }

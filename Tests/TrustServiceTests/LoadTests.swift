@@ -115,6 +115,59 @@ import Testing
         }
     }
 
+    /// A refused request is read to its end, but not for ever, and no other is found behind it.
+    @Test func whatIsRefusedIsReadToItsEnd() async throws {
+        let held = Held()
+        try await RunningService.with(LoadTests.two, interfaces: { _ in [held] }) { service in
+            defer { held.release() }
+            let port = try #require(URL(string: service.base)?.port)
+            let first = try [LoopbackClient(port: port), LoopbackClient(port: port)]
+            for client in first { client.send(LoadTests.post) }
+            await held.entered(2)
+            func head(_ field: String) -> String {
+                "POST /held HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\(field)\r\n\r\n"
+            }
+            let inParts = try LoopbackClient(port: port)
+            for part in [head("Content-Length: 4"), "{ ", " }"] { inParts.send(part) }
+            #expect(await inParts.answer().hasPrefix("HTTP/1.1 503"))
+            inParts.send(head("Transfer-Encoding: chunked") + "2\r\n{}\r\n0\r\n\r\n")
+            #expect(await inParts.answer().hasPrefix("HTTP/1.1 503"))
+            inParts.send(LoadTests.get)
+            #expect(await inParts.answer().hasPrefix("HTTP/1.1 200"))
+
+            let endless = try LoopbackClient(port: port)
+            endless.send(head("Content-Length: 1000000") + String(repeating: " ", count: 70_000))
+            let answer = await endless.answer()
+            #expect(answer.hasPrefix("HTTP/1.1 413") && answer.lowercased().contains("\r\nconnection: close\r\n"))
+
+            let broken = try LoopbackClient(port: port)
+            broken.send(head("Transfer-Encoding: chunked") + "2\r\n{}\r\nzz\r\n" + LoadTests.get)
+            let unreadable = await broken.answer()
+            #expect(
+                unreadable.hasPrefix("HTTP/1.1 400") && unreadable.lowercased().contains("\r\nconnection: close\r\n"))
+        }
+    }
+
+    /// A place ends with the connection, whatever its handler still does.
+    @Test func whoGoesAwayLeavesItsPlace() async throws {
+        let held = Held()
+        try await RunningService.with(LoadTests.two, interfaces: { _ in [held] }) { service in
+            defer { held.release() }
+            let port = try #require(URL(string: service.base)?.port)
+            for _ in 0..<3 {
+                var gone = try [LoopbackClient(port: port), LoopbackClient(port: port)]
+                for client in gone { client.send(LoadTests.post) }
+                await held.entered(2)
+                for client in gone { client.reset() }
+                gone = []
+                try await eventually("the places are free") {
+                    String(decoding: try await service.get("/metrics").body, as: UTF8.self)
+                        .contains("sealward_http_load_inflight{operation=\"held\"} 0")
+                }
+            }
+        }
+    }
+
     /// Ten times as many requests at once as may be in flight: each is accepted, or refused with the time to come again.
     @Test func everyRequestOfAFloodIsAnswered() async throws {
         let limit = 8

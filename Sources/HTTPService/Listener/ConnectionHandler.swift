@@ -3,6 +3,7 @@
 
 import ConnectionAdmission
 import Formats
+import HTTPTypes
 package import NIOCore
 package import NIOHTTP1
 
@@ -44,6 +45,11 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private let observer: RequestObserver
     private let sources: SystemSources
     private let admission: Admission
+    private let gate: (any RequestGate)?
+    /// A request that has to find a place, until all of it is there.
+    private var held: (operation: String, isHead: Bool, parts: [HTTPServerRequestPart], bytes: Int)?
+    /// The operation in which the request that is being answered has a place.
+    private var taken: String?
     private var place: Admission.Place?
     private var phase = Phase.first
     private let born = NIODeadline.now()
@@ -58,8 +64,12 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private var isLast = false
     private var isStopping = false
 
-    init(limits: ConnectionLimits, observer: RequestObserver, sources: SystemSources, admission: Admission) {
+    init(
+        limits: ConnectionLimits, observer: RequestObserver, sources: SystemSources, admission: Admission,
+        gate: (any RequestGate)? = nil
+    ) {
         (self.limits, self.observer, self.sources, self.admission) = (limits, observer, sources, admission)
+        self.gate = gate
     }
 
     /// - Parameter state: the phase whose deadline passed, `unreadable` or `handshake`.
@@ -74,7 +84,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
 
     package func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-        (place, deadline) = (nil, nil)
+        (place, deadline, held) = (nil, nil, nil)
+        leave()
     }
 
     // MARK: What the client sends
@@ -100,10 +111,28 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 let proceed = HTTPResponseHead(version: .http1_1, status: .continue)
                 context.writeAndFlush(wrapOutboundOut(.head(proceed)), promise: nil)
             }
-            context.fireChannelRead(wrapInboundOut(.head(head)))
-        case (.body, _) where isReading && phase != .linger: context.fireChannelRead(data)
+            let path = IncomingRequest.split(head.uri).path
+            if let operation = gate?.operation(method: head.method.rawValue, path: path) {
+                held = (operation, head.method == .HEAD, [.head(head)], 0)
+            } else {
+                context.fireChannelRead(wrapInboundOut(.head(head)))
+            }
+        case (.body(let part), _) where isReading && phase != .linger:
+            guard held != nil else { return context.fireChannelRead(data) }
+            held?.parts.append(.body(part))
+            held?.bytes += part.readableBytes
+            // Too much for any handler, so its refusal needs no place.
+            if let request = held, request.bytes > limits.bodyBytes { pass(request.parts, context) }
         case (.end, _) where isReading && phase != .linger:
             isReading = false
+            if let request = held {
+                if let refusal = gate?.take(request.operation) {
+                    held = nil
+                    return answer(refusal, isHead: request.isHead, context)
+                }
+                taken = request.operation
+                pass(request.parts, context)
+            }
             if phase == .request { enter(.answer, for: limits.answer) }
             context.fireChannelRead(data)
         // A request that did not wait for the answer to the one before.
@@ -112,10 +141,24 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         }
     }
 
+    private func pass(_ parts: [HTTPServerRequestPart], _ context: ChannelHandlerContext) {
+        held = nil
+        for part in parts { context.fireChannelRead(wrapInboundOut(part)) }
+    }
+
+    /// Gives back the place of the request, whose answer is on its way or whose connection has ended.
+    private func leave() {
+        guard let operation = taken else { return }
+        taken = nil
+        gate?.leave(operation)
+    }
+
     package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         switch event {
         case is ChannelShouldQuiesceEvent:
             (isLast, isStopping) = (true, true)
+            // Who stops must know of it.
+            if let request = held { pass(request.parts, context) }
             // A handler may finish its work; a client gets no more time than closing takes.
             if phase != .answer { deadline?.shorten(to: limits.linger) }
         case ChannelEvent.inputClosed where phase == .linger: return context.close(promise: nil)
@@ -132,6 +175,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         isLast = true
         switch phase {
         case .first, .idle: unreadable(context)
+        case .request where held != nil: unreadable(context)
         case .request:
             // A body that cannot be read: the handler that waits for it answers.
             isReading = false
@@ -147,6 +191,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
         case .head(var head):
+            leave()
             // The rest of a request that was answered before its end is dropped, and no other one is found behind it.
             isLast = isLast || isReading
             enter(.unread, for: limits.unread)
@@ -186,16 +231,24 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     /// Answers what is no request, and ends the connection.
     private func unreadable(_ context: ChannelHandlerContext) {
         isLast = true
+        held = nil
         let (problem, correlationId) = (Problem.malformed("not a request"), sources.correlationId())
+        let answer = Answer.problem(problem, correlationId: correlationId)
         observer.finished(
-            operation: "unreadable", answer: .problem(problem, correlationId: correlationId), seconds: 0,
-            at: sources.uptime(), correlationId: correlationId, evidence: problem.evidence)
-        let body = problem.document(correlationId: correlationId).rendered(pretty: false)
-        let head = HTTPResponseHead(
-            version: .http1_1, status: .badRequest,
-            headers: ["content-type": "application/problem+json", "content-length": String(body.utf8.count)])
+            operation: "unreadable", answer: answer, seconds: 0, at: sources.uptime(), correlationId: correlationId,
+            evidence: problem.evidence)
+        self.answer(answer, isHead: false, context)
+    }
+
+    /// Answers what nothing behind this handler has seen.
+    private func answer(_ answer: Answer, isHead: Bool, _ context: ChannelHandlerContext) {
+        var head = HTTPResponseHead(version: .http1_1, status: HTTPResponseStatus(statusCode: answer.status))
+        let fields = answer.fields
+        for field in fields { head.headers.add(name: field.name.canonicalName, value: field.value) }
+        head.headers.replaceOrAdd(name: "content-length", value: String(answer.body.count))
         write(context: context, data: wrapOutboundOut(.head(head)), promise: nil)
-        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: body)))), promise: nil)
+        let body = ByteBuffer(bytes: answer.body)
+        if !isHead { context.write(wrapOutboundOut(.body(.byteBuffer(body))), promise: nil) }
         writeEnd(NIOAny(HTTPServerResponsePart.end(nil)), nil, context)
         context.flush()
     }
@@ -214,6 +267,17 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         if phase.isCounted { countEnd(phase.rawValue) }
         context?.close(promise: nil)
     }
+}
+
+/// Which requests need a place among those that are being answered, and who gets one. Asked in the event loop of the connection, where a refusal
+/// costs least.
+package protocol RequestGate: Sendable {
+    /// The operation of such a request; nil for one that needs no place.
+    func operation(method: String, path: String) -> String?
+    /// Takes a place for a request that has come in whole; the answer if there is none.
+    func take(_ operation: String) -> Answer?
+    /// Gives a place back.
+    func leave(_ operation: String)
 }
 
 /// What a handler learns that waits for a body whose framing is broken. Not the decoder's own error, which the HTTP library answers by itself.

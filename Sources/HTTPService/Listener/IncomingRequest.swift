@@ -29,8 +29,9 @@ package struct IncomingRequest: Sendable {
     package var isAbandoned: Bool { connected?.channel.isActive == false }
 
     /// The path, and the query without its question mark.
-    package var target: (path: String, query: String) {
-        let target = head.path ?? ""
+    package var target: (path: String, query: String) { IncomingRequest.split(head.path ?? "") }
+
+    static func split(_ target: String) -> (path: String, query: String) {
         let mark = target.utf8.firstIndex(of: UInt8(ascii: "?"))
         return (
             String(target[..<(mark ?? target.endIndex)]),
@@ -60,14 +61,20 @@ package struct IncomingRequest: Sendable {
 }
 
 extension Answer {
-    /// As it is sent.
-    func response(toHead isHead: Bool) -> Response {
+    /// Its header fields, without the length of the body.
+    var fields: HTTPFields {
         var fields = HTTPFields()
         if let contentType { fields[.contentType] = contentType }
         fields[.cacheControl] = "no-store"
         for (name, value) in headers {
             if name == .setCookie { fields.append(HTTPField(name: name, value: value)) } else { fields[name] = value }
         }
+        return fields
+    }
+
+    /// As it is sent.
+    func response(toHead isHead: Bool) -> Response {
+        var fields = fields
         let status = HTTPResponse.Status(code: status)
         if isHead {
             fields[.contentLength] = String(body.count)

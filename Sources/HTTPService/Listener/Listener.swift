@@ -44,11 +44,12 @@ package struct Listener: Service {
     ///   - admission: which connections there may be.
     ///   - observer: counts what ends connections, and logs what is no request.
     ///   - announce: receives the port once connections are accepted.
+    ///   - gate: who gets a place among the requests that are being answered; without one, everybody.
     ///   - answer: answers each request.
     package init(
         _ place: Place, limits: ConnectionLimits = ConnectionLimits(), admission: Admission, observer: RequestObserver,
         sources: SystemSources = .live, log: Logger, announce: @escaping @Sendable (_ port: Int) -> Void,
-        answer: @escaping @Sendable (IncomingRequest) async -> Answer
+        gate: (any RequestGate)? = nil, answer: @escaping @Sendable (IncomingRequest) async -> Answer
     ) {
         self.place = place
         // The library interpolates what it was sent, so only its errors pass.
@@ -61,7 +62,8 @@ package struct Listener: Service {
                     additionalChannelHandlers: [
                         ConnectionHandlerInstaller(identity: place.identity) {
                             ConnectionHandler(
-                                limits: limits, observer: observer, sources: sources, admission: admission)
+                                limits: limits, observer: observer, sources: sources, admission: admission,
+                                gate: gate)
                         }
                     ],
                     httpDecoderConfiguration: .init(

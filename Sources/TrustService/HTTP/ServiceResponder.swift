@@ -19,7 +19,6 @@ struct ServiceResponder: Sendable {
     let addressLimits: RequestLimits
     /// Wrong tokens on the routes of servers and operators, by address.
     let wrongTokens: RequestLimits
-    let inFlight: RequestsInFlight
 
     /// Whether the listener speaks TLS.
     private var isSecure: Bool { (isInternal ? parts.configuration.internalTLS : parts.configuration.tls) != nil }
@@ -41,7 +40,6 @@ struct ServiceResponder: Sendable {
         } catch {
             let problem = Problem(error)
             evidence = problem.evidence
-            if problem.code == .limitLoad { parts.observer.noteOverload(found?.operation ?? "", at: start) }
             answer = (found?.errors ?? table.errors(of: path)).answer(problem, correlationId)
         }
         let end = parts.sources.uptime()
@@ -95,8 +93,7 @@ struct ServiceResponder: Sendable {
         }
         let whole = call(with: try await body(of: request, route))
         do {
-            guard route.isLimitedByLoad else { return try await route.handler(whole) }
-            return try await inFlight.count(route.operation) { try await route.handler(whole) }
+            return try await route.handler(whole)
         } catch let problem as Problem where route.access == .open && problem.refusesCaller {
             // A gateway asks for everybody from one address: only what is refused counts against the limit.
             try limit(caller, address)
@@ -187,4 +184,31 @@ struct ServiceResponder: Sendable {
     static func isForm(_ contentType: String?) -> Bool {
         contentType?.utf8.elementsEqual("application/x-www-form-urlencoded".utf8) ?? false
     }
+}
+
+/// The places of a listener's requests, by the operations of its routes.
+struct ServiceGate: RequestGate {
+    let table: RouteTable
+    let inFlight: RequestsInFlight
+    let parts: ServiceParts
+
+    func operation(method: String, path: String) -> String? {
+        guard case .route(let route, _) = table.match(method: method, path: path), route.isLimitedByLoad else {
+            return nil
+        }
+        return route.operation
+    }
+
+    func take(_ operation: String) -> Answer? {
+        if inFlight.take(operation) { return nil }
+        let (now, correlationId) = (parts.sources.uptime(), parts.sources.correlationId())
+        let form = table.routes.first { $0.operation == operation }?.errors ?? .problem
+        let answer = form.answer(.overload, correlationId)
+        parts.observer.noteOverload(operation, at: now)
+        parts.observer.finished(
+            operation: operation, answer: answer, seconds: 0, at: now, correlationId: correlationId, evidence: "")
+        return answer
+    }
+
+    func leave(_ operation: String) { inFlight.leave(operation) }
 }

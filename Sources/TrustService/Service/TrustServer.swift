@@ -142,7 +142,7 @@ public struct TrustServer: Service {
             parts: parts, table: isInternal ? table : table.withoutConsole, isInternal: isInternal,
             isLoopback: address.isLoopback,
             browsers: BrowserGate(listener: address.host, names: parts.configuration.hosts),
-            addressLimits: addressLimits, wrongTokens: wrongTokens, inFlight: inFlight)
+            addressLimits: addressLimits, wrongTokens: wrongTokens)
         let live = parts.live
         let first = isInternal ? live.current.internalIdentity : live.current.identity
         var place = Listener.Place(
@@ -156,7 +156,7 @@ public struct TrustServer: Service {
             admission: parts.observer.admission(connections, to: isInternal ? "internal" : "public"),
             observer: parts.observer, sources: parts.sources, log: parts.observer.log,
             announce: { announce(listening.url(port: $0)) },
-            answer: responder.answer)
+            gate: ServiceGate(table: responder.table, inFlight: inFlight, parts: parts), answer: responder.answer)
     }
 }
 
