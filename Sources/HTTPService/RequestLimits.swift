@@ -1,6 +1,7 @@
 // Sealward: the open trust stack between Apple apps and their servers.
 // SPDX-License-Identifier: Apache-2.0
 
+import NIOCore
 import Synchronization
 package import TLSModel
 
@@ -124,9 +125,11 @@ package final class RequestsInFlight: Sendable {
     package let limit: Int
     private let counts: Mutex<[String: Int]>
 
-    /// - Parameter operations: those that are listed before their first request.
-    package init(limit: Int, operations: [String]) {
-        self.limit = limit
+    /// - Parameters:
+    ///   - limit: nil for 64 for each core, of a container those that it may use.
+    ///   - operations: those that are listed before their first request.
+    package init(limit: Int?, operations: [String]) {
+        self.limit = limit ?? 64 * System.coreCount
         counts = Mutex(Dictionary(operations.map { ($0, 0) }, uniquingKeysWith: { first, _ in first }))
     }
 

@@ -13,7 +13,7 @@ import TrustStores
 /// much the service can do, then sends 0.6 of that, three times as much (or another number of times), and 0.6 again.
 struct Overload {
     /// The most that the median may grow.
-    static let required = 5.0
+    static let required = 10.0
     /// Keys among which the assertions are spread, so that those of one key come one after the other.
     static let keys = 4000
 

@@ -7,6 +7,7 @@ import HTTPTypes
 import TLSModel
 
 /// Takes a request through the fixed order: path, method, limits, caller, size, content type; then its handler.
+/// What is too much for the node has not come this far (``ServiceGate``).
 ///
 /// Every way out of here is an ``Answer``, so no error is answered without a code.
 struct ServiceResponder: Sendable {

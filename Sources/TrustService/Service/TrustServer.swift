@@ -52,7 +52,7 @@ public struct TrustServer: Service {
         let hasConsole = configuration.internalListen != nil
         table = hasConsole ? RouteTable(routes.routes + ConsoleHandler(parts).routes) : routes
         inFlight = RequestsInFlight(
-            limit: configuration.limits.inFlight ?? 64 * ProcessInfo.processInfo.activeProcessorCount,
+            limit: configuration.limits.inFlight,
             operations: table.routes.filter(\.isLimitedByLoad).map(\.operation))
         // Far fewer than requests: who has a good token has no wrong ones, and who has none is not to try many.
         let rate = Double(configuration.limits.requestsPerSecondPerAddress)
