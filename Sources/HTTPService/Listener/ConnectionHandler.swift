@@ -46,8 +46,8 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private let sources: SystemSources
     private let admission: Admission
     private let gate: (any RequestGate)?
-    /// A request that has to find a place, until all of it is there.
-    private var held: (operation: String, isHead: Bool, parts: [HTTPServerRequestPart], bytes: Int)?
+    /// A request that has to find a place, until all of it is there. The body is a copy: parts would keep the buffers that they were read into.
+    private var held: (operation: String, head: HTTPRequestHead, body: ByteBuffer)?
     /// The operation in which the request that is being answered has a place.
     private var taken: String?
     private var place: Admission.Place?
@@ -112,26 +112,27 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
                 context.writeAndFlush(wrapOutboundOut(.head(proceed)), promise: nil)
             }
             let path = IncomingRequest.split(head.uri).path
-            if let operation = gate?.operation(method: head.method.rawValue, path: path) {
-                held = (operation, head.method == .HEAD, [.head(head)], 0)
+            // What is too much for any handler needs no place, and no waiting for its end.
+            if RequestHeadRule.claims(head, noMoreThan: limits.bodyBytes),
+                let operation = gate?.operation(method: head.method.rawValue, path: path)
+            {
+                held = (operation, head, ByteBuffer())
             } else {
                 context.fireChannelRead(wrapInboundOut(.head(head)))
             }
-        case (.body(let part), _) where isReading && phase != .linger:
+        case (.body(var part), _) where isReading && phase != .linger:
             guard held != nil else { return context.fireChannelRead(data) }
-            held?.parts.append(.body(part))
-            held?.bytes += part.readableBytes
-            // Too much for any handler, so its refusal needs no place.
-            if let request = held, request.bytes > limits.bodyBytes { pass(request.parts, context) }
+            held?.body.writeBuffer(&part)
+            if let held, held.body.readableBytes > limits.bodyBytes { passOn(context) }
         case (.end, _) where isReading && phase != .linger:
             isReading = false
             if let request = held {
                 if let refusal = gate?.take(request.operation) {
                     held = nil
-                    return answer(refusal, isHead: request.isHead, context)
+                    return answer(refusal, isHead: request.head.method == .HEAD, context)
                 }
                 taken = request.operation
-                pass(request.parts, context)
+                passOn(context)
             }
             if phase == .request { enter(.answer, for: limits.answer) }
             context.fireChannelRead(data)
@@ -141,9 +142,12 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         }
     }
 
-    private func pass(_ parts: [HTTPServerRequestPart], _ context: ChannelHandlerContext) {
+    /// Gives on what was held.
+    private func passOn(_ context: ChannelHandlerContext) {
+        guard let request = held else { return }
         held = nil
-        for part in parts { context.fireChannelRead(wrapInboundOut(part)) }
+        context.fireChannelRead(wrapInboundOut(.head(request.head)))
+        if request.body.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(.body(request.body))) }
     }
 
     /// Gives back the place of the request, whose answer is on its way or whose connection has ended.
@@ -158,7 +162,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         case is ChannelShouldQuiesceEvent:
             (isLast, isStopping) = (true, true)
             // Who stops must know of it.
-            if let request = held { pass(request.parts, context) }
+            passOn(context)
             // A handler may finish its work; a client gets no more time than closing takes.
             if phase != .answer { deadline?.shorten(to: limits.linger) }
         case ChannelEvent.inputClosed where phase == .linger: return context.close(promise: nil)

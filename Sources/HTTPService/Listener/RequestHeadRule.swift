@@ -88,6 +88,12 @@ enum RequestHeadRule {
         return Int(length).map { (1...bodyLimit).contains($0) } ?? false
     }
 
+    /// Whether the head claims no longer body than that; one without a length may be of any.
+    static func claims(_ head: HTTPRequestHead, noMoreThan limit: Int) -> Bool {
+        guard let length = head.headers.first(name: "content-length") else { return true }
+        return Int(length).map { $0 <= limit } ?? false
+    }
+
     /// Whether the version is 1.1.
     private static func isCurrent(_ head: HTTPRequestHead) -> Bool {
         head.version.major == 1 && head.version.minor >= 1
