@@ -46,7 +46,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
     private let sources: SystemSources
     private let admission: Admission
     private let gate: (any RequestGate)?
-    /// A request that has to find a place, until all of it is there. The body is a copy: parts would keep the buffers that they were read into.
+    /// A request that needs a place, until it has come in whole. The body is a copy: parts would keep the buffers that they were read into.
     private var held: (operation: String, head: HTTPRequestHead, body: ByteBuffer)?
     /// The operation in which the request that is being answered has a place.
     private var taken: String?
@@ -142,7 +142,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         }
     }
 
-    /// Gives on what was held.
+    /// Passes on what was held.
     private func passOn(_ context: ChannelHandlerContext) {
         guard let request = held else { return }
         held = nil
@@ -161,7 +161,7 @@ package final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHan
         switch event {
         case is ChannelShouldQuiesceEvent:
             (isLast, isStopping) = (true, true)
-            // Who stops must know of it.
+            // The library closes a connection on which it has seen no request.
             passOn(context)
             // A handler may finish its work; a client gets no more time than closing takes.
             if phase != .answer { deadline?.shorten(to: limits.linger) }

@@ -88,7 +88,7 @@ enum RequestHeadRule {
         return Int(length).map { (1...bodyLimit).contains($0) } ?? false
     }
 
-    /// Whether the head claims no longer body than that; one without a length may be of any.
+    /// Whether the head claims no longer body than that; one without a length passes.
     static func claims(_ head: HTTPRequestHead, noMoreThan limit: Int) -> Bool {
         guard let length = head.headers.first(name: "content-length") else { return true }
         return Int(length).map { $0 <= limit } ?? false
